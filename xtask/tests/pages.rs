@@ -47,7 +47,10 @@ fn the_readme_is_short_enough_to_be_read() {
     const LINES_MAX: usize = 150;
     let text = std::fs::read_to_string(root().join("README.md")).expect("the page is there");
     let lines = text.lines().count();
-    assert!(lines <= LINES_MAX, "README.md has {lines} lines: move some to a page of docs/, {LINES_MAX} are the most");
+    assert!(
+        lines <= LINES_MAX,
+        "README.md has {lines} lines: move some to a page of docs/, {LINES_MAX} are the most"
+    );
 }
 
 #[test]

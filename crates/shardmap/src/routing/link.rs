@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Isolation;
 use super::error::RoutingError;
-use super::flight::Escort;
+use super::flight::Envelope;
 use super::pool::{Pooled, Routing};
 use super::session::Session;
 use crate::error::Error;
@@ -87,12 +87,12 @@ impl Link {
         Ok(link)
     }
 
-    /// The client for the first statement of a transaction, with its escort ready.
+    /// The client for the first statement of a transaction, with its envelope ready.
     pub(super) async fn depart(&mut self, first: &First) -> Result<&Client, RoutingError> {
-        let escort = Escort::begin(first.isolation, first.read_only, self.route.map, self.key.raw());
-        let escort = if first.commits { escort.and_commit() } else { escort };
+        let envelope = Envelope::begin(first.isolation, first.read_only, self.route.map, self.key.raw());
+        let envelope = if first.commits { envelope.and_commit() } else { envelope };
         let session = self.connected().await?;
-        session.depart(escort);
+        session.depart(envelope);
         Ok(session.client())
     }
 
@@ -146,12 +146,12 @@ impl Link {
         Ok(session)
     }
 
-    /// The escort of a later statement of a transaction. There is none, except after a command that may have ended
+    /// The envelope of a later statement of a transaction. There is none, except after a command that may have ended
     /// the transaction and begun another (`COMMIT AND CHAIN`). Then the key is entered again.
-    pub(super) fn escort(&self) -> Escort {
+    pub(super) fn envelope(&self) -> Envelope {
         match &self.session {
-            Some(session) if session.may_have_left() => Escort::enter(self.route.map, self.key.raw()),
-            _ => Escort::none(),
+            Some(session) if session.may_have_left() => Envelope::enter(self.route.map, self.key.raw()),
+            _ => Envelope::none(),
         }
     }
 

@@ -15,7 +15,7 @@ use tokio_postgres::tls::{MakeTlsConnect, NoTls, TlsConnect};
 use tokio_postgres::{Client, Config};
 
 use super::error::RoutingError;
-use super::flight::{Control, Escort, FlightStream, IDLE, OPEN};
+use super::flight::{Control, Envelope, FlightStream, IDLE, OPEN};
 use crate::limits::CONNECT_TIMEOUT;
 use crate::location::Location;
 use crate::store::postgres::PostgresAccess;
@@ -75,12 +75,12 @@ impl Session {
         &self.client
     }
 
-    /// Announces a request, with its escort. No other request may be under way.
-    pub(super) fn depart(&mut self, escort: Escort) {
+    /// Announces a request, with its envelope. No other request may be under way.
+    pub(super) fn depart(&mut self, envelope: Envelope) {
         debug_assert!(!self.unsettled, "a request is under way");
         self.unsettled = true;
         self.used = true;
-        self.control.send_along(escort);
+        self.control.send_along(envelope);
     }
 
     /// Says that the answer was read to its end.

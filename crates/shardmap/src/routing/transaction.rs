@@ -9,7 +9,7 @@ use tokio_postgres::{Client, CopyInSink, CopyOutStream, Row, Statement, ToStatem
 
 use super::Isolation;
 use super::error::RoutingError;
-use super::flight::Escort;
+use super::flight::Envelope;
 use super::link::{First, Link};
 use super::session::Session;
 
@@ -118,7 +118,7 @@ impl<'c> ShardTransaction<'c> {
         let sink = request!(self, client => client.copy_in::<_, Bytes>(&statement))?;
         // Until the copy is finished, the session is in the middle of a request.
         let session = self.session()?;
-        session.depart(Escort::none());
+        session.depart(Envelope::none());
         Ok(CopyIn { session, sink: Box::pin(sink) })
     }
 
@@ -127,7 +127,7 @@ impl<'c> ShardTransaction<'c> {
         let statement = self.prepare(sql).await?;
         let stream = request!(self, client => client.copy_out(&statement))?;
         let session = self.session()?;
-        session.depart(Escort::none());
+        session.depart(Envelope::none());
         Ok(CopyOut { session, stream: Box::pin(stream) })
     }
 
@@ -147,7 +147,7 @@ impl<'c> ShardTransaction<'c> {
         if !session.is_open() {
             return Err(RoutingError::Spent { location: session.location().clone() });
         }
-        session.depart(Escort::none());
+        session.depart(Envelope::none());
         let committed = session.client().batch_execute("COMMIT").await;
         committed.map_err(|error| RoutingError::of_driver(session.location(), error, true))?;
         session.arrived();
@@ -170,9 +170,9 @@ impl<'c> ShardTransaction<'c> {
     /// The client for the last statement. The commit is sent with it.
     pub(super) async fn depart_last(&mut self) -> Result<&Client, RoutingError> {
         self.expect_entered().await?;
-        let escort = self.link.escort().and_commit();
+        let envelope = self.link.envelope().and_commit();
         let session = self.session()?;
-        session.depart(escort);
+        session.depart(envelope);
         Ok(session.client())
     }
 
@@ -202,9 +202,9 @@ impl<'c> ShardTransaction<'c> {
             return self.link.depart(first).await;
         }
         self.expect_entered().await?;
-        let escort = self.link.escort();
+        let envelope = self.link.envelope();
         let session = self.session()?;
-        session.depart(escort);
+        session.depart(envelope);
         Ok(session.client())
     }
 

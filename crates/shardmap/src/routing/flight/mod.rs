@@ -28,14 +28,14 @@
 //! [`Frames`] cuts the stream of bytes into messages, in whatever pieces it comes. [`Flight`] decides. [`stream`]
 //! reads and writes. The others decide what runs, and they do no IO.
 
-mod escort;
+mod envelope;
 mod frames;
 mod statements;
 mod stream;
 
 use std::collections::VecDeque;
 
-pub(super) use escort::Escort;
+pub(super) use envelope::Envelope;
 use frames::{Frames, Piece};
 use statements::{Gathering, Named, Statements};
 pub(super) use stream::{Control, FlightStream};
@@ -60,8 +60,8 @@ pub(super) struct Flight {
     /// as it answers a request.
     sent: i64,
     answered: i64,
-    /// Escorts under way: the number of their request, and the part of the answer that comes next.
-    escorts: VecDeque<(i64, Expect)>,
+    /// Envelopes under way: the number of their request, and the part of the answer that comes next.
+    envelopes: VecDeque<(i64, Expect)>,
     /// What must be sent before the end of the request that is being sent.
     before_sync: Option<Vec<u8>>,
     /// Whether the message that is being received is kept back.
@@ -80,7 +80,7 @@ struct Tag {
     open: bool,
 }
 
-/// What the next answers belong to, in a request with an escort.
+/// What the next answers belong to, in a request with an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
     /// To this many commands that went ahead. `parse` says whether a statement was parsed again after them, and
@@ -111,7 +111,7 @@ impl Flight {
             gathering: None,
             sent: 1,
             answered: 0,
-            escorts: VecDeque::new(),
+            envelopes: VecDeque::new(),
             before_sync: None,
             kept_back: false,
             ends_answer: false,
@@ -120,12 +120,12 @@ impl Flight {
         }
     }
 
-    /// Takes what the library sends, and writes to `socket` what must go out. The first statement takes the escort
+    /// Takes what the library sends, and writes to `socket` what must go out. The first statement takes the envelope
     /// from `waiting`.
     pub(super) fn send(
         &mut self,
         mut bytes: &[u8],
-        waiting: &mut Option<Escort>,
+        waiting: &mut Option<Envelope>,
         socket: &mut Vec<u8>,
     ) -> Result<(), Broken> {
         while let Some(piece) = self.sending.next(&mut bytes)? {
@@ -159,27 +159,27 @@ impl Flight {
     fn send_named(
         &mut self,
         message: Named,
-        waiting: &mut Option<Escort>,
+        waiting: &mut Option<Envelope>,
         socket: &mut Vec<u8>,
     ) -> Result<(), Broken> {
-        let escort = if message.takes_escort() { waiting.take() } else { None };
-        if escort.as_ref().is_some_and(|escort| escort.commands_ahead > 0) {
+        let envelope = if message.takes_envelope() { waiting.take() } else { None };
+        if envelope.as_ref().is_some_and(|envelope| envelope.commands_ahead > 0) {
             self.statements.forget_present();
         }
         // The answers to earlier requests tell whether the server still has the statement.
         let is_settled = self.sent == self.answered && self.status == OPEN;
         let again = self.statements.parse_again(&message, is_settled)?;
-        let (parse, escorted) = (again.is_some(), escort.is_some());
-        let escort = escort.unwrap_or_else(Escort::none);
-        socket.extend_from_slice(&escort.ahead);
+        let (parse, enveloped) = (again.is_some(), envelope.is_some());
+        let envelope = envelope.unwrap_or_else(Envelope::none);
+        socket.extend_from_slice(&envelope.ahead);
         socket.extend_from_slice(&again.unwrap_or_default());
-        if escorted || parse {
-            if self.escorts.back().is_some_and(|(request, _)| *request == self.sent) {
+        if enveloped || parse {
+            if self.envelopes.back().is_some_and(|(request, _)| *request == self.sent) {
                 return Err(Broken("the library sent two statements in one request"));
             }
-            let behind = !escort.behind.is_empty();
-            self.escorts.push_back((self.sent, Expect::first(escort.commands_ahead, parse, behind)));
-            self.before_sync = behind.then_some(escort.behind);
+            let behind = !envelope.behind.is_empty();
+            self.envelopes.push_back((self.sent, Expect::first(envelope.commands_ahead, parse, behind)));
+            self.before_sync = behind.then_some(envelope.behind);
         }
         message.write(socket);
         Ok(())
@@ -249,10 +249,10 @@ impl Flight {
             b'G' => self.sent -= 1,
             _ => {}
         }
-        let Some((request, expect)) = self.escorts.front_mut() else { return Ok(false) };
+        let Some((request, expect)) = self.envelopes.front_mut() else { return Ok(false) };
         if tag == b'Z' {
             if *request < self.answered {
-                self.escorts.pop_front();
+                self.envelopes.pop_front();
             }
             return Ok(false);
         }

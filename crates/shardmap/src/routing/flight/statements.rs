@@ -107,8 +107,8 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Whether the message begins a statement, so that an escort goes ahead of it.
-    pub(super) fn takes_escort(&self) -> bool {
+    /// Whether the message begins a statement, so that an envelope goes ahead of it.
+    pub(super) fn takes_envelope(&self) -> bool {
         matches!(self.kind, Kind::Parse | Kind::Bind)
     }
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsStream};
 
-use super::{Broken, Escort, Flight, IDLE};
+use super::{Broken, Envelope, Flight, IDLE};
 
 /// How much is read from the socket at once.
 const READ_BYTES: usize = 16 << 10;
@@ -17,7 +17,7 @@ const READ_BYTES: usize = 16 << 10;
 /// What the owner of a connection tells the layer and learns from it, while the library owns the stream.
 #[derive(Debug)]
 pub(in super::super) struct Control {
-    waiting: Mutex<Option<Escort>>,
+    waiting: Mutex<Option<Envelope>>,
     status: AtomicU8,
     may_have_left: AtomicBool,
 }
@@ -31,14 +31,15 @@ impl Control {
         })
     }
 
-    /// Sends an escort with the next statement. Call this only while no request is under way, because otherwise that
-    /// request might take the escort.
-    pub(in super::super) fn send_along(&self, escort: Escort) {
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = (!escort.is_empty()).then_some(escort);
+    /// Sends an envelope with the next statement. Call this only while no request is under way, because otherwise that
+    /// request might take the envelope.
+    pub(in super::super) fn send_along(&self, envelope: Envelope) {
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) =
+            (!envelope.is_empty()).then_some(envelope);
     }
 
-    /// Takes an escort back if no statement has taken it.
-    pub(in super::super) fn take_back(&self) -> Option<Escort> {
+    /// Takes an envelope back if no statement has taken it.
+    pub(in super::super) fn take_back(&self) -> Option<Envelope> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 

@@ -50,17 +50,17 @@ fn connected() -> Flight {
     flight
 }
 
-fn whole() -> Option<Escort> {
-    Some(Escort::begin(Isolation::ReadCommitted, false, uuid::Uuid::nil(), b"key").and_commit())
+fn whole() -> Option<Envelope> {
+    Some(Envelope::begin(Isolation::ReadCommitted, false, uuid::Uuid::nil(), b"key").and_commit())
 }
 
-fn begin() -> Option<Escort> {
-    Some(Escort::begin(Isolation::Serializable, true, uuid::Uuid::nil(), b"key"))
+fn begin() -> Option<Envelope> {
+    Some(Envelope::begin(Isolation::Serializable, true, uuid::Uuid::nil(), b"key"))
 }
 
-fn send(flight: &mut Flight, sent: &str, escort: &mut Option<Escort>, chunk: usize) -> String {
+fn send(flight: &mut Flight, sent: &str, envelope: &mut Option<Envelope>, chunk: usize) -> String {
     let mut socket = Vec::new();
-    messages(sent).chunks(chunk).for_each(|part| flight.send(part, escort, &mut socket).unwrap());
+    messages(sent).chunks(chunk).for_each(|part| flight.send(part, envelope, &mut socket).unwrap());
     assert!(!socket.windows(3).any(|bytes| bytes == b"one" || bytes == b"two"), "a name was sent");
     tags(&socket)
 }
@@ -73,9 +73,9 @@ fn receive(flight: &mut Flight, received: &str, chunk: usize) -> String {
 
 #[test]
 fn begin_and_enter_go_ahead_in_the_same_request() {
-    let (mut flight, mut escort) = (connected(), begin());
-    assert_eq!(send(&mut flight, "PBDES", &mut escort, 7), "PBEPBEPBDES");
-    assert!(escort.is_none());
+    let (mut flight, mut envelope) = (connected(), begin());
+    assert_eq!(send(&mut flight, "PBDES", &mut envelope, 7), "PBEPBEPBDES");
+    assert!(envelope.is_none());
     assert_eq!(receive(&mut flight, "12C12DC1T2DDCZ", 7), "1T2DDCZ");
     assert_eq!(flight.status(), OPEN);
     assert_eq!(send(&mut flight, "PBDES", &mut None, 7), "PBDES");
@@ -84,8 +84,8 @@ fn begin_and_enter_go_ahead_in_the_same_request() {
 
 #[test]
 fn commit_rides_behind_a_single_statement() {
-    let (mut flight, mut escort) = (connected(), whole());
-    assert_eq!(send(&mut flight, "BES", &mut escort, 3), "PBEPBEBEPBES");
+    let (mut flight, mut envelope) = (connected(), whole());
+    assert_eq!(send(&mut flight, "BES", &mut envelope, 3), "PBEPBEBEPBES");
     assert_eq!(receive(&mut flight, "12C12DC2DC12CZ", 3), "2DCZ");
 }
 
@@ -98,8 +98,8 @@ fn an_error_is_the_answer_wherever_it_comes() {
         ("12C12DC1T2DC12EZ", "1T2DCEZ"),      // COMMIT was
         ("12NC1S2DC1T2NCA12CZ", "NS1T2NCAZ"), // notices, parameters and notifications pass
     ] {
-        let (mut flight, mut escort) = (connected(), whole());
-        send(&mut flight, "PBDES", &mut escort, 100);
+        let (mut flight, mut envelope) = (connected(), whole());
+        send(&mut flight, "PBDES", &mut envelope, 100);
         assert_eq!(receive(&mut flight, answers, 5), seen, "{answers}");
         send(&mut flight, "PBDES", &mut None, 100);
         assert_eq!(receive(&mut flight, "1n2CZ", 5), "1n2CZ", "the next request after {answers}");
@@ -107,10 +107,10 @@ fn an_error_is_the_answer_wherever_it_comes() {
 }
 
 #[test]
-fn an_escort_waits_for_a_statement_and_its_own_answers() {
-    let (mut flight, mut escort) = (connected(), begin());
+fn an_envelope_waits_for_a_statement_and_its_own_answers() {
+    let (mut flight, mut envelope) = (connected(), begin());
     // The library first closes a statement that was dropped, and the server answers that first.
-    assert_eq!(send(&mut flight, "CSPDS", &mut escort, 9), "CSPBEPBEPDS");
+    assert_eq!(send(&mut flight, "CSPDS", &mut envelope, 9), "CSPBEPBEPDS");
     assert_eq!(receive(&mut flight, "3Z12C12DC1tTZ", 9), "3Z1tTZ");
 }
 
@@ -186,8 +186,8 @@ proptest! {
     #[test]
     fn pieces_do_not_matter(requests in "(PBDES|CS|BES|PDS|pyS|bES|qS|Q){0,5}", answers in "[12CDETnsNAZ]{0,40}", chunk in 1_usize..40) {
         let run = |chunk: usize| {
-            let (mut flight, mut escort) = (connected(), whole());
-            let sent = send(&mut flight, &format!("pyS{requests}"), &mut escort, chunk);
+            let (mut flight, mut envelope) = (connected(), whole());
+            let sent = send(&mut flight, &format!("pyS{requests}"), &mut envelope, chunk);
             let mut library = Vec::new();
             let received: Result<Vec<()>, _> =
                 messages(&answers).chunks(chunk).map(|part| flight.receive(part, &mut library)).collect();

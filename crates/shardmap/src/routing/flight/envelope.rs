@@ -14,13 +14,13 @@ const ENTER: &str = "SELECT __shard_management.enter($1, $2)";
 
 /// Messages of the protocol that go into a request of the library.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Escort {
+pub(in super::super) struct Envelope {
     pub(super) ahead: Vec<u8>,
     pub(super) commands_ahead: usize,
     pub(super) behind: Vec<u8>,
 }
 
-impl Escort {
+impl Envelope {
     /// Begins a transaction and enters a key.
     pub(in super::super) fn begin(
         isolation: Isolation,
