@@ -149,6 +149,11 @@ pub fn refusal(version: Option<&str>) -> TableError {
     code.into()
 }
 
+/// The answer to a token that came in plain text from another machine, whether it is good or not.
+pub fn insecure() -> TableError {
+    super::failed("A bearer token is accepted only over HTTPS, or from the server's own machine.")
+}
+
 /// The sender of a request with an accepted token; `version` is the one that the request names.
 pub fn principal(version: Option<&str>) -> Principal {
     Principal::Bearer { policies: version.is_some_and(|version| version >= POLICIES_SINCE) }

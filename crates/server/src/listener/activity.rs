@@ -104,6 +104,11 @@ impl Connection {
         Self { peer, tls, activity: Activity::new() }
     }
 
+    /// Whether nobody on the way can read what is sent: it is encrypted, or does not leave this machine.
+    pub fn is_private(&self) -> bool {
+        self.tls || self.peer.ip().to_canonical().is_loopback()
+    }
+
     /// Counts a request as open from now on.
     pub fn open_request(&self) -> OpenRequest {
         self.activity.open.fetch_add(1, Ordering::AcqRel);
@@ -152,6 +157,22 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
+
+    #[test]
+    fn what_is_sent_in_plain_text_from_another_machine_can_be_read_on_the_way() {
+        let is_private =
+            |peer: &str, tls| Connection::new(peer.parse().expect("an address"), tls).is_private();
+        for (peer, tls, private) in [
+            ("127.0.0.1:1", false, true),
+            ("[::1]:1", false, true),
+            ("[::ffff:127.0.0.1]:1", false, true),
+            ("192.0.2.1:1", false, false),
+            ("[2001:db8::1]:1", false, false),
+            ("192.0.2.1:1", true, true),
+        ] {
+            assert_eq!(is_private(peer, tls), private, "{peer} {tls}");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_stays_while_a_long_request_is_worked_on() {

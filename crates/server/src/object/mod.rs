@@ -290,7 +290,7 @@ impl ObjectService {
         let (principal, chunks) = match claim {
             Some(claim) => self.signer(&claim, arrival.now).await.map_err(unsigned)?,
             None => {
-                let sender = self.sender(head, &query, arrival);
+                let sender = self.sender(connection, head, &query, arrival);
                 (sender.map_err(|error| refused(UNAUTHENTICATED, error))?, None)
             }
         };
@@ -315,9 +315,20 @@ impl ObjectService {
     }
 
     /// The sender of a request that is not signed, from its token.
-    fn sender(&self, head: &Parts, query: &Query, arrival: &Arrival) -> Result<Principal, ObjectError> {
+    fn sender(
+        &self,
+        connection: &Connection,
+        head: &Parts,
+        query: &Query,
+        arrival: &Arrival,
+    ) -> Result<Principal, ObjectError> {
         let token = text(&head.headers, "authorization").map(str::to_owned);
         let token = token.or_else(|| query.get("access_token").map(|token| format!("Bearer {token}")));
+        // A token that somebody has read is good for every request. Open access believes any token, so none is a secret.
+        if token.is_some() && !self.options.access.is_open() && !connection.is_private() {
+            let message = "A token is accepted only over TLS, or from the server's own machine.";
+            return Err(ObjectError::new(ErrorKind::Unauthenticated, message));
+        }
         let principal =
             self.options.access.principal(token.as_deref(), &self.options.keys.load(), arrival.now);
         principal.map_err(|_| ObjectError::new(ErrorKind::Unauthenticated, "Invalid Credentials"))
