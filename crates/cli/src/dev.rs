@@ -141,7 +141,7 @@ async fn start(config: &Config) -> Result<Started> {
     let manager = Manager::new(&node, tables.rehearsals(), manager_options(config));
     let history = history(config, &node)?;
     let admin = Admin::new(node.clone(), manager, &tables, metrics, Some(token.clone()), config.admin_host);
-    let admin = admin.with_history(history);
+    let admin = admin.with_history(history).with_hosts(config.admin_hosts.clone());
     let (tables, admin) = ((tables, table_socket), (admin, admin_socket));
     let running = rangehold_server::serve(node, Endpoints { tables, objects, tls: acceptor, admin })?;
     Ok(Started { running, secrets, token })

@@ -68,6 +68,8 @@ pub struct Admin {
     token: Option<String>,
     /// The address on which the endpoint listens. A request may name it in `Host`.
     address: IpAddr,
+    /// More names that a request may have in `Host`.
+    hosts: Vec<String>,
 }
 
 /// The token in `directory`. If there is none yet, it is made from `random` bytes. Only the owner of the file may
@@ -106,7 +108,13 @@ impl Admin {
     ) -> Self {
         let (queries, rehearsals) = (tables.queries(), tables.rehearsals());
         let (history, history_places) = (None, Semaphore::new(HISTORY_ANSWERS_AT_ONCE));
-        Self { node, manager, history, history_places, queries, rehearsals, metrics, token, address }
+        let hosts = Vec::new();
+        Self { node, manager, history, history_places, queries, rehearsals, metrics, token, address, hosts }
+    }
+
+    /// Adds names by which it is called, such as that of a container. A case of letters makes no difference.
+    pub fn with_hosts(self, hosts: Vec<String>) -> Self {
+        Self { hosts, ..self }
     }
 
     /// Adds the history that it shows. Without one it says that none is kept.
@@ -136,7 +144,7 @@ impl Admin {
         if !self.host_is_ours(&head) {
             return plain(
                 StatusCode::FORBIDDEN,
-                "the Host header names another machine; use the address this listens on\n",
+                "the Host header names another machine; use the address this listens on, or a name given by --admin-hosts\n",
             );
         }
         if head.uri.path().starts_with("/v1/") && !self.is_authorised(&head) {
@@ -278,6 +286,7 @@ impl Admin {
         };
         let address: Option<IpAddr> = name.parse().ok();
         name == "localhost"
+            || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
             || address
                 .is_some_and(|ip| ip.is_loopback() || ip == self.address || self.address.is_unspecified())
     }

@@ -28,6 +28,10 @@ pub(crate) struct DevFlags {
     /// Address of the admin endpoint (health, metrics, status), which is never encrypted [default: 127.0.0.1]
     #[arg(long, env = "RANGEHOLD_ADMIN_HOST", value_name = "ADDR")]
     pub(super) admin_host: Option<String>,
+    /// More names by which the admin endpoint is called, such as the name of a container, with commas between them.
+    /// Requests whose `Host` is neither one of them nor an address of it nor `localhost` are refused.
+    #[arg(long, env = "RANGEHOLD_ADMIN_HOSTS", value_name = "NAMES")]
+    pub(super) admin_hosts: Option<String>,
     /// Port of the table service; 0 chooses a free port [default: 10002]
     #[arg(long, env = "RANGEHOLD_TABLE_PORT", value_name = "N")]
     pub(super) table_port: Option<u16>,
@@ -60,6 +64,9 @@ pub(crate) struct DevFlags {
     /// Allow an address that other machines can reach, although everybody knows the well-known key.
     #[arg(long, env = "RANGEHOLD_ALLOW_PUBLIC_WELL_KNOWN_KEY", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(super) allow_public_well_known_key: Option<bool>,
+    /// Allow addresses that other machines can reach without TLS: everybody on the way can read what is sent.
+    #[arg(long, env = "RANGEHOLD_ALLOW_PUBLIC_PLAIN_HTTP", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
+    pub(super) allow_public_plain_http: Option<bool>,
     /// PEM file with the TLS certificate chain; needs --tls-key.
     #[arg(long, env = "RANGEHOLD_TLS_CERT", value_name = "FILE")]
     pub(super) tls_cert: Option<PathBuf>,
@@ -192,6 +199,18 @@ impl DevFlags {
         Self { accounts: Some(list.to_owned()), ..Self::default() }
     }
 
+    /// The defaults with a certificate and issuers of tokens from these files.
+    #[cfg(test)]
+    pub(crate) fn with_files(certificate: &Path, key: &Path, issuers: &Path) -> Self {
+        Self {
+            accounts: Some("mine:c2VjcmV0".to_owned()),
+            tls_cert: Some(certificate.to_owned()),
+            tls_key: Some(key.to_owned()),
+            oauth: Some(issuers.display().to_string()),
+            ..Self::default()
+        }
+    }
+
     /// The defaults with this file of keys of objects.
     #[cfg(test)]
     pub(crate) fn with_object_keys(path: &std::path::Path) -> Self {
@@ -220,6 +239,7 @@ impl DevFlags {
             in_memory,
             host,
             admin_host,
+            admin_hosts,
             table_port,
             object_port,
             object_hosts,
@@ -230,6 +250,7 @@ impl DevFlags {
             manager,
             accounts,
             allow_public_well_known_key,
+            allow_public_plain_http,
             tls_cert,
             tls_key,
             tls,

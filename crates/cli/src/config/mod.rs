@@ -69,6 +69,8 @@ pub(crate) struct Config {
     pub(crate) data: Option<PathBuf>,
     pub(crate) host: IpAddr,
     pub(crate) admin_host: IpAddr,
+    /// Names of the admin endpoint, besides those of the loopback.
+    pub(crate) admin_hosts: Vec<String>,
     pub(crate) table_port: u16,
     /// `None` serves no objects.
     pub(crate) objects: Option<Objects>,
@@ -120,8 +122,14 @@ impl DevFlags {
             None => self.clone(),
         };
         let host = flags.host.as_deref().map_or(Ok(LOOPBACK), |host| parse_host(host).context("--host"))?;
+        let admin_host = flags
+            .admin_host
+            .as_deref()
+            .map_or(Ok(LOOPBACK), |host| parse_host(host).context("--admin-host"))?;
         let accounts = flags.accounts()?;
         flags.refuse_strangers(host, &accounts)?;
+        let tls = flags.tls()?;
+        flags.refuse_eavesdroppers(host, admin_host, &tls)?;
         let memory_bytes = flags.memory_bytes()?;
         let servers = flags.servers.unwrap_or(1);
         if !(1..=SERVERS_MAX).contains(&servers) {
@@ -136,10 +144,8 @@ impl DevFlags {
         Ok(Config {
             data: (!in_memory).then(|| flags.data.clone().unwrap_or_else(|| "./rangehold-data".into())),
             host,
-            admin_host: flags
-                .admin_host
-                .as_deref()
-                .map_or(Ok(LOOPBACK), |host| parse_host(host).context("--admin-host"))?,
+            admin_host,
+            admin_hosts: names(flags.admin_hosts.as_deref()),
             table_port: flags.table_port.unwrap_or(10002),
             objects: flags.objects(host)?,
             admin_port: flags.admin_port.unwrap_or(10080),
@@ -148,7 +154,7 @@ impl DevFlags {
             servers,
             manager: flags.manager.unwrap_or(Switch::On),
             accounts,
-            tls: flags.tls()?,
+            tls,
             oauth: match flags.oauth.as_deref() {
                 None => OAuth::Off,
                 Some(CLAIMS_ONLY) => OAuth::ClaimsOnly,
@@ -197,6 +203,27 @@ impl DevFlags {
         Ok(())
     }
 
+    /// Refuses an address on which everybody between a client and this machine could read and change what is sent,
+    /// unless that is wanted.
+    fn refuse_eavesdroppers(&self, host: IpAddr, admin_host: IpAddr, tls: &Tls) -> Result<()> {
+        if self.allow_public_plain_http == Some(true) {
+            return Ok(());
+        }
+        if *tls == Tls::Off && !host.is_loopback() {
+            bail!(
+                "other machines can reach {host}, and without TLS everybody on the way can read and change what is sent: \
+                 give --tls-cert and --tls-key, or --allow-public-plain-http if nobody else is on the way"
+            );
+        }
+        if !admin_host.is_loopback() {
+            bail!(
+                "other machines can reach {admin_host}, and the admin endpoint is never encrypted, so everybody on the way \
+                 can read its token: give --allow-public-plain-http if nobody else is on the way"
+            );
+        }
+        Ok(())
+    }
+
     /// How objects are served. Beyond loopback they are served only with --objects-auth: without it everybody may do
     /// everything. If a port is named all the same, that is an error.
     fn objects(&self, host: IpAddr) -> Result<Option<Objects>> {
@@ -213,11 +240,10 @@ impl DevFlags {
         if auth && self.oauth.is_none() && self.object_keys.is_none() {
             bail!("--objects-auth needs --oauth or --object-keys: otherwise no token is good");
         }
-        let names = self.object_hosts.iter().flat_map(|names| names.split(','));
         Ok(Some(Objects {
             port: self.object_port.unwrap_or(OBJECT_PORT),
             port_is_chosen: self.object_port.is_some(),
-            hosts: names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect(),
+            hosts: names(self.object_hosts.as_deref()),
             auth,
             keys: self.object_keys.clone(),
             retry_tests: self.retry_tests.unwrap_or(false),
@@ -267,6 +293,12 @@ impl DevFlags {
             _ => bail!("--tls-cert and --tls-key belong together: give both or none"),
         }
     }
+}
+
+/// The names of a list with commas between them.
+fn names(list: Option<&str>) -> Vec<String> {
+    let names = list.unwrap_or_default().split(',').map(str::trim);
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -344,7 +376,8 @@ mod tests {
     fn objects_beyond_loopback_need_the_check_of_tokens() {
         let own = DevFlags { accounts: Some("mine:c2VjcmV0".into()), ..DevFlags::default() };
         assert_eq!(own.resolve().unwrap().objects.unwrap().port, 4443);
-        let public = DevFlags { host: Some("0.0.0.0".to_owned()), ..own };
+        let public =
+            DevFlags { host: Some("0.0.0.0".to_owned()), allow_public_plain_http: Some(true), ..own };
         assert_eq!(public.resolve().unwrap().objects, None);
         let named = DevFlags { object_port: Some(4443), ..public.clone() };
         assert!(named.resolve().unwrap_err().to_string().contains("--objects-auth"));
@@ -358,7 +391,11 @@ mod tests {
 
     #[test]
     fn the_well_known_key_stays_on_loopback() {
-        let flags = DevFlags { host: Some("0.0.0.0".to_owned()), ..DevFlags::default() };
+        let flags = DevFlags {
+            host: Some("0.0.0.0".to_owned()),
+            allow_public_plain_http: Some(true),
+            ..DevFlags::default()
+        };
         assert!(flags.resolve().unwrap_err().to_string().contains("--allow-public-well-known-key"));
         let allowed = DevFlags { allow_public_well_known_key: Some(true), ..flags.clone() };
         assert!(allowed.resolve().is_ok());
@@ -366,5 +403,25 @@ mod tests {
         assert!(own.resolve().is_ok());
         let open = DevFlags { oauth: Some("claims-only".into()), ..own };
         assert!(open.resolve().unwrap_err().to_string().contains("claims-only"));
+    }
+
+    #[test]
+    fn plain_text_stays_on_loopback_unless_that_is_allowed() {
+        let own = DevFlags { accounts: Some("mine:c2VjcmV0".into()), ..DevFlags::default() };
+        let public = DevFlags { host: Some("0.0.0.0".to_owned()), ..own.clone() };
+        assert!(public.resolve().unwrap_err().to_string().contains("--tls-cert and --tls-key"));
+        let allowed = DevFlags { allow_public_plain_http: Some(true), ..public.clone() };
+        assert!(allowed.resolve().is_ok());
+        let encrypted = DevFlags { tls: Some(TlsMode::SelfSigned), ..public };
+        assert!(encrypted.resolve().is_ok());
+        // The admin endpoint has no TLS.
+        let admin = DevFlags {
+            admin_host: Some("0.0.0.0".to_owned()),
+            admin_hosts: Some("tables, tables.internal".to_owned()),
+            ..encrypted
+        };
+        assert!(admin.resolve().unwrap_err().to_string().contains("never encrypted"));
+        let allowed = DevFlags { allow_public_plain_http: Some(true), ..admin };
+        assert_eq!(allowed.resolve().unwrap().admin_hosts, ["tables", "tables.internal"]);
     }
 }

@@ -88,9 +88,8 @@ mod tests {
 
     #[test]
     fn each_account_has_a_connection_string_with_an_address_that_can_be_called() {
-        let mut flags = DevFlags::with_accounts("one:YQ==;two:Yg==");
-        flags.host = Some("0.0.0.0".to_owned());
-        let config = flags.resolve().unwrap();
+        let flags = DevFlags::with_accounts("one:YQ==;two:Yg==");
+        let config = Config { host: Ipv4Addr::UNSPECIFIED.into(), ..flags.resolve().unwrap() };
         let tables = url(&config, SocketAddr::new(config.host, config.table_port));
         let strings = connection_strings(&config, &tables);
         assert_eq!(strings.len(), 2);

@@ -93,10 +93,14 @@ fn map_text(map: &Value) -> String {
 
 fn changed_text(changed: &Value) -> String {
     let ranges: Vec<String> = list(&changed["ranges"]).iter().map(cell).collect();
-    format!(
+    let done = format!(
         "done in map version {}: {}; writes were held for {} ms\n",
         changed["map_version"],
         ranges.join(", "),
         changed["held_for_ms"]
-    )
+    );
+    match changed["warning"].as_str() {
+        Some(warning) => format!("{done}warning: {warning}\n"),
+        None => done,
+    }
 }

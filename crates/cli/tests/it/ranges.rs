@@ -36,6 +36,8 @@ fn ranges_are_shown_and_changed_by_hand() {
 
     let offline = program.says(&["map", "offline", "r3@2"]);
     assert!(offline.starts_with("done in map version 6: r3"), "{offline}");
+    let warning = "warning: r3 answers no request until it is set online: rangehold map online r3\n";
+    assert!(offline.ends_with(warning), "{offline}");
     assert_eq!((program.entity("Half", "1").0, program.entity("Full", "1").0), (503, 200));
     assert_eq!(lines_with(&program.says(&["map", "show"]), &["r3@3", "offline"]), 1);
     for line in
@@ -50,7 +52,11 @@ fn ranges_are_shown_and_changed_by_hand() {
     assert!(merged.contains(": r4; writes were held for "), "{merged}");
     assert_eq!((program.entity("Half", "1").0, program.entity("Full", "1").0), (200, 200));
     // The range has the catalogue too. While it is offline no name of a table can be looked up.
-    program.says(&["map", "offline", "marathon/Half"]);
+    let offline = program.says(&["map", "offline", "marathon/Half"]);
+    assert!(
+        offline.contains("it holds the list of tables, so requests for tables in other ranges"),
+        "{offline}"
+    );
     let unknown = program.run(&["map", "online", "sprint/1"]).complained;
     assert!(unknown.contains("\"sprint\"") && unknown.contains("is not known"), "{unknown}");
     program.says(&["map", "online", "marathon/Half"]);

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use rangehold_engine::ChangeError;
+use rangehold_map::key::{KIND_BUCKET, KIND_CATALOGUE};
 use rangehold_map::load::HotState;
 use rangehold_map::script::{Asked, CommandRefused, KeyName, Names, Target};
-use rangehold_map::{Intent, RangeEntry, RangeMap, ServerId};
+use rangehold_map::{Change, Intent, KeyRange, RangeEntry, RangeMap, ServerId};
 use rangehold_protocol::time::iso;
 use rangehold_protocol::uri::Query;
 use serde::Deserialize;
@@ -129,14 +130,36 @@ where
 pub(super) async fn change(manager: &Manager, map: &RangeMap, asked: &Asked) -> Result<Value, Refused> {
     let names = Arc::new(manager.names().await);
     let change = asked.change(map, &names).map_err(|refused| not_meant(&refused, &names))?;
+    let warning = match &change {
+        Change::Offline { range, .. } => map.get(*range).map(offline_warning),
+        _ => None,
+    };
     let changed = manager.carry_out(change, Arc::clone(&names)).await;
     let changed = changed.map_err(|error| not_done(&error, &names))?;
     let ranges: Vec<String> = changed.ranges.iter().map(ToString::to_string).collect();
-    Ok(json!({
+    let mut answer = json!({
         "map_version": changed.map_version,
         "ranges": ranges,
         "held_for_ms": milliseconds(changed.held_for),
-    }))
+    });
+    if let Some(warning) = warning {
+        answer["warning"] = warning.into();
+    }
+    Ok(answer)
+}
+
+/// What an operator should know when a range goes offline.
+fn offline_warning(entry: &RangeEntry) -> String {
+    let range = entry.id;
+    let mut text = format!("{range} answers no request until it is set online: rangehold map online {range}");
+    let holds = |kind| !entry.keys.intersect(&KeyRange::prefix(&[kind])).is_empty();
+    for (kind, what) in [(KIND_CATALOGUE, "tables"), (KIND_BUCKET, "buckets")] {
+        if holds(kind) {
+            text +=
+                &format!("; it holds the list of {what}, so requests for {what} in other ranges fail too");
+        }
+    }
+    text
 }
 
 fn not_done(error: &NotDone, names: &Names) -> Refused {

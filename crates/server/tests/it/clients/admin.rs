@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::support::wire::Request;
-use crate::support::{ADMIN_TOKEN, JSON, Service, Wanted};
+use crate::support::{ADMIN_HOST, ADMIN_TOKEN, JSON, Service, Wanted};
 
 #[tokio::test]
 async fn health_and_metrics_are_for_everybody() {
@@ -65,7 +65,8 @@ async fn web_pages_are_kept_out() {
             let answer = service.send_admin("GET", path, &[token, ("Host", host)]).await;
             assert_eq!(answer.status, 403, "{path} {host}");
         }
-        for host in ["localhost", "localhost:10080", "127.0.0.1", "[::1]:10080"] {
+        let chosen = format!("{}:10080", ADMIN_HOST.to_uppercase());
+        for host in ["localhost", "localhost:10080", "127.0.0.1", "[::1]:10080", ADMIN_HOST, &chosen] {
             let answer = service.send_admin("GET", path, &[token, ("Host", host)]).await;
             assert_eq!(answer.status, 200, "{path} {host}");
         }

@@ -26,6 +26,8 @@ use tokio::net::TcpListener;
 use self::wire::{Answer, Request};
 use rangehold_testkit::sign::Signer;
 
+/// A name by which the admin endpoints of the services started here are called.
+pub(crate) const ADMIN_HOST: &str = "tables.internal";
 /// The admin token of the services started here.
 pub(crate) const ADMIN_TOKEN: &str = "the-admin-token";
 pub(crate) const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -175,7 +177,7 @@ impl Service {
         let admin_service =
             Admin::new(node.clone(), manager, &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
         let history = history.map(|options| History::open(&node, &options));
-        let admin_service = admin_service.with_history(history);
+        let admin_service = admin_service.with_history(history).with_hosts(vec![ADMIN_HOST.to_owned()]);
         let endpoints = Endpoints {
             tables: (service, tables),
             objects: Some((object_service, objects)),
