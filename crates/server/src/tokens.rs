@@ -155,3 +155,48 @@ fn signed_claims(token: &str, keys: &JwkSet) -> Option<Claims> {
     let key = DecodingKey::from_jwk(key).ok()?;
     jsonwebtoken::decode::<Claims>(token, &key, &validation).ok().map(|data| data.claims)
 }
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use jsonwebtoken::{EncodingKey, Header};
+    use rcgen::KeyPair;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ISSUER: &str = "https://issuer.example/";
+    const NOW: i64 = 1_700_000_000;
+
+    /// The file of an issuer with this key.
+    fn verifier_of(key: &KeyPair) -> TokenVerifier {
+        // 04, then both coordinates.
+        let (x, y) = key.public_key_raw()[1..].split_at(32);
+        let part = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let key = json!({ "kty": "EC", "crv": "P-256", "x": part(x), "y": part(y) });
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("issuers.json");
+        let file = json!({ "keys": [key], "issuers": [ISSUER] });
+        std::fs::write(&path, file.to_string()).expect("a file");
+        TokenVerifier::from_file(&path).expect("issuers")
+    }
+
+    fn signed_by(key: &KeyPair) -> String {
+        let claims: Value =
+            json!({ "aud": "https://storage.azure.com", "iss": ISSUER, "nbf": NOW - 60, "exp": NOW + 60 });
+        let key = EncodingKey::from_ec_der(&key.serialize_der());
+        jsonwebtoken::encode(&Header::new(Algorithm::ES256), &claims, &key).expect("a token")
+    }
+
+    #[test]
+    fn when_an_issuer_is_replaced_its_tokens_are_refused_and_those_of_the_new_one_accepted() {
+        let [old, new] = [(); 2].map(|()| KeyPair::generate().expect("a key"));
+        let verifier = verifier_of(&old);
+        let accepts = |key| verifier.accepts(&signed_by(key), "any", Timestamp::from_unix_seconds(NOW));
+        assert_eq!((accepts(&old), accepts(&new)), (true, false));
+        assert!(verifier.replace(&verifier_of(&new)));
+        assert_eq!((accepts(&old), accepts(&new)), (false, true));
+        assert!(!verifier.replace(&verifier_of(&new)), "nothing has changed");
+    }
+}

@@ -142,7 +142,62 @@ fn read_issuers(path: &Path) -> Result<TokenVerifier> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tokio_rustls::TlsConnector;
+    use tokio_rustls::rustls::crypto::aws_lc_rs;
+    use tokio_rustls::rustls::pki_types::pem::PemObject;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
     use super::*;
+
+    /// Whether a client that trusts nothing but the certificate in `file` can connect.
+    async fn connects(secrets: &Secrets, file: &Path) -> bool {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(file).unwrap()).unwrap();
+        let client = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from("localhost").unwrap();
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let acceptor = secrets.certificate.as_ref().unwrap().acceptor().unwrap();
+        let (accepted, connected) =
+            tokio::join!(acceptor.accept(ours), TlsConnector::from(Arc::new(client)).connect(name, theirs));
+        accepted.is_ok() && connected.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_new_certificate_and_a_new_issuer_count_after_the_files_were_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let [old, new] = ["old", "new"].map(|name| tls::self_signed(&directory.path().join(name)).unwrap());
+        let (used, issuers) = (directory.path().join("cert.pem"), directory.path().join("issuers.json"));
+        let key = directory.path().join("key.pem");
+        let use_files = |files: &TlsFiles, x: &str| {
+            std::fs::copy(&files.certificate, &used).unwrap();
+            std::fs::copy(&files.key, &key).unwrap();
+            let jwk = format!(r#"{{"kty": "EC", "crv": "P-256", "x": "{x}", "y": "AQ"}}"#);
+            std::fs::write(&issuers, format!(r#"{{"keys": [{jwk}], "issuers": ["https://a"]}}"#)).unwrap();
+        };
+        use_files(&old, "AQ");
+        let flags = DevFlags::with_files(&used, &key, &issuers);
+        let secrets = Secrets::read(&flags.resolve().unwrap()).unwrap();
+        assert!(connects(&secrets, &old.certificate).await && !connects(&secrets, &new.certificate).await);
+        use_files(&new, "Ag");
+        secrets.read_again(&flags, true);
+        assert!(!connects(&secrets, &old.certificate).await && connects(&secrets, &new.certificate).await);
+        let read_now = read_issuers(&issuers).unwrap();
+        assert!(
+            !secrets.tokens.as_ref().unwrap().replace(&read_now),
+            "what is in the file is trusted already"
+        );
+        // A file in the middle of being written changes nothing.
+        std::fs::write(&used, "-----BEGIN CERT").unwrap();
+        secrets.read_again(&flags, true);
+        assert!(connects(&secrets, &new.certificate).await);
+    }
 
     #[test]
     fn what_changed_is_said_without_keys() {

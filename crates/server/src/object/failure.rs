@@ -1,7 +1,7 @@
 //! Why a request did not succeed: by a fault of the client, or by ours.
 
 use rangehold_engine::blob::BlobError;
-use rangehold_engine::{ReadError, WriteError, with_causes};
+use rangehold_engine::{Damaged, ReadError, WriteError, with_causes};
 use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::write::Refusal;
@@ -44,6 +44,12 @@ impl From<ObjectError> for Failure {
     }
 }
 
+/// Stored bytes that cannot be read. The file that the error names concerns the operator, who is told in the log.
+fn damaged(damage: &Damaged) -> Failure {
+    error!(error = with_causes(damage), "stored bytes are damaged");
+    Failure(ObjectError::damaged("the log of the server names the file"))
+}
+
 impl From<ReadError> for Failure {
     fn from(failed: ReadError) -> Self {
         match failed {
@@ -51,7 +57,7 @@ impl From<ReadError> for Failure {
             ReadError::TableDropped => ObjectError::no_such_bucket().into(),
             ReadError::NotOwned | ReadError::Unavailable(_) => Self::unavailable(BEING_OPENED),
             ReadError::Offline(_) => Self::unavailable(OFFLINE),
-            ReadError::Damaged(damage) => ObjectError::damaged(with_causes(&damage)).into(),
+            ReadError::Damaged(damage) => damaged(&damage),
         }
     }
 }
@@ -67,16 +73,17 @@ impl<E: Into<Self>> From<WriteError<E>> for Failure {
             WriteError::NotOwned | WriteError::Unavailable(_) => Self::unavailable(BEING_OPENED),
             WriteError::Offline(_) => Self::unavailable(OFFLINE),
             WriteError::Busy(why) => Self::unavailable(format!("The server is busy: {why}.")),
-            // The text names the disk, so that the reader knows where to free space.
-            full @ WriteError::DiskFull { .. } => {
-                Self::unavailable(format!("{full}. Reads are served; writes go on when there is room."))
-            }
+            // Where the data is concerns the operator. The log names the directory when the disk becomes low.
+            WriteError::DiskFull { reserve_bytes, .. } => Self::unavailable(format!(
+                "Less than {} MiB are free on the disk. Reads are served; writes go on when there is room.",
+                reserve_bytes >> 20
+            )),
             WriteError::OutcomeUnknown(why) => {
                 error!(why = with_causes(&why), "the outcome of a write is unknown");
                 let text = "It is not known whether the write was made. Read, or try again.";
                 Self(ObjectError::new(ErrorKind::OutcomeUnknown, text))
             }
-            WriteError::Damaged(damage) => ObjectError::damaged(with_causes(&damage)).into(),
+            WriteError::Damaged(damage) => damaged(&damage),
         }
     }
 }
@@ -96,7 +103,7 @@ impl From<BlobError> for Failure {
     fn from(failed: BlobError) -> Self {
         match failed {
             BlobError::Read(error) => error.into(),
-            BlobError::Damaged(damage) => ObjectError::damaged(with_causes(&damage)).into(),
+            BlobError::Damaged(damage) => damaged(&damage),
             full @ BlobError::DiskFull { .. } => Self::unavailable(format!("{full}. Reads are served.")),
             other => {
                 error!(error = with_causes(&other), "a blob cannot be used");
@@ -116,5 +123,20 @@ impl From<TableError> for Failure {
             _ => ErrorKind::Invalid,
         };
         Self(ObjectError::new(kind, refused.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_learns_that_the_disk_is_full_and_not_where_the_data_is() {
+        let full: WriteError<ObjectError> =
+            WriteError::DiskFull { root: "/srv/secret-place".to_owned(), reserve_bytes: 64 << 20 };
+        let failure = Failure::from(full);
+        assert_eq!(failure.0.kind, ErrorKind::Unavailable);
+        assert!(failure.to_string().contains("64 MiB are free on the disk"), "{failure}");
+        assert!(!failure.to_string().contains("secret-place"), "{failure}");
     }
 }

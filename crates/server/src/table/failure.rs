@@ -66,9 +66,11 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
             }
             WriteError::Offline(_) => busy(OFFLINE),
             WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),
-            // The text names the disk, so that the reader knows where to free space.
-            full @ WriteError::DiskFull { .. } => busy(format!(
-                "The server is busy: {full}. Reads are served; writes go on when there is room."
+            // Where the data is concerns the operator. The log names the directory when the disk becomes low.
+            WriteError::DiskFull { reserve_bytes, .. } => busy(format!(
+                "The server is busy: less than {} MiB are free on its disk. Reads are served; writes go on when there is \
+                 room.",
+                reserve_bytes >> 20
             )),
             WriteError::OutcomeUnknown(why) => {
                 error!(why = with_causes(&why), "the outcome of a write is unknown");
@@ -81,4 +83,19 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
 
 fn busy(text: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
     TableError::new(ErrorCode::ServerBusy, text).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_learns_that_the_disk_is_full_and_not_where_the_data_is() {
+        let full: WriteError<TableError> =
+            WriteError::DiskFull { root: "/srv/secret-place".to_owned(), reserve_bytes: 64 << 20 };
+        let failure = Failure::from(full);
+        assert_eq!(failure.error.code, ErrorCode::ServerBusy);
+        assert!(failure.error.text.contains("64 MiB are free on its disk"), "{failure}");
+        assert!(!failure.error.text.contains("secret-place"), "{failure}");
+    }
 }

@@ -217,6 +217,8 @@ async fn a_preference_is_found_in_a_list() {
 #[tokio::test]
 async fn a_query_option_that_comes_twice_is_refused() {
     let service = Service::start().await;
-    let answer = service.send("GET", "/Tables?$top=1&$top=2", &[], b"").await;
-    assert_eq!((answer.status, answer.code()), (400, "InvalidInput"), "{answer:?}");
+    for query in ["$top=1&$top=2", "$filter=true&$filter=false", "$select=a&%24Select=b"] {
+        let answer = service.send("GET", &format!("/Tables?{query}"), &[], b"").await;
+        assert_eq!((answer.status, answer.code()), (400, "InvalidInput"), "{query}: {answer:?}");
+    }
 }
