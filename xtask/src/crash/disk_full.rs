@@ -3,7 +3,8 @@
 //! The server works on a small tmpfs of its own. First the writers fill it until writes are refused with 503 and a
 //! text that names the disk; reads go on. Then space is freed, and writes must resume. Then the disk is filled from
 //! outside to the last byte, including the reserve, under load: writes that the server has already begun may end with
-//! 500, outcome unknown. Space is freed again, writes resume, and after `kill -9` nothing acknowledged is missing.
+//! 500, outcome unknown. Space is freed again, and writes resume. Then the server has to end by SIGTERM while the disk is
+//! full. After that, and after `kill -9`, nothing acknowledged is missing.
 
 use std::fs;
 use std::io::Write;
@@ -33,6 +34,9 @@ const FILLING: usize = 60_000;
 /// Longest wait until writes are accepted again once there is space: above the server's own deadline.
 const RESUME_WAIT: Duration = Duration::from_secs(60);
 
+/// The most time from SIGTERM to the end on a full disk. The server has 5 s; the rest is for a busy machine.
+const STOP_MAX: Duration = Duration::from_secs(20);
+
 /// Runs the test, or says why it cannot.
 pub(super) fn run(seed: u64) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
@@ -59,6 +63,11 @@ pub(super) fn run(seed: u64) -> Result<()> {
         resumes(server.address)?.as_millis()
     );
     let mut findings = check(&mut load, server.address)?;
+
+    let stopped = stops_while_full(server, &mut load, &disk)?;
+    println!("filled to the last byte: ended {} ms after SIGTERM", stopped.as_millis());
+    let server = Server::start(&setup).context("after the end on a full disk")?;
+    findings.extend(check(&mut load, server.address)?);
     server.kill()?;
     let server = Server::start(&setup).context("after the disk was full")?;
     findings.extend(check(&mut load, server.address)?);
@@ -166,6 +175,25 @@ fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<()> {
         thread::sleep(Duration::from_secs(3));
         Ok(())
     })
+}
+
+/// Writes, fills the disk completely before what was written can be flushed, and ends the server by SIGTERM. Returns how
+/// long that took; the disk has room again.
+fn stops_while_full(server: Server, load: &mut Load, disk: &Disk) -> Result<Duration> {
+    load.run_while(server.address, || {
+        thread::sleep(Duration::from_secs(1));
+        disk.ballast(DISK)
+    })?;
+    let begin = Instant::now();
+    server.stop().context("with the disk full")?;
+    let took = begin.elapsed();
+    if took > STOP_MAX {
+        bail!(
+            "with the disk full the server ended {took:?} after SIGTERM, by limits of its own that add up to 5 s"
+        );
+    }
+    disk.release()?;
+    Ok(took)
 }
 
 /// Compares with what was acknowledged, without the filling.
