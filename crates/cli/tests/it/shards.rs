@@ -195,6 +195,58 @@ fn sqlite_files() {
     sqlite(&place("shop.db"), ORDERS);
     let [first, second] = ["shop.db", "second.db"].map(|name| format!("sqlite:{}", place(name).display()));
     from_one_database_on(&user, &first, &second);
+    upgrades(&user, &place("second.db"));
+    says_what_differs(&user, &place("second.db"), &second);
+}
+
+/// Two maps and two shards, of which one is of version 1.0.
+fn upgrades(user: &User, shard: &Path) {
+    sqlite(
+        shard,
+        "drop table __shard_management_local_closed_mappings;
+        update __shard_management_local_meta set version_minor = 0",
+    );
+    let upgraded = user.json(&["upgrade"]);
+    let states: Vec<&Value> = upgraded.as_array().unwrap().iter().map(|one| &one["state"]).collect();
+    assert_eq!(states, ["upgraded"; 2], "{upgraded}");
+    sqlite(shard, "select * from __shard_management_local_closed_mappings");
+    let version = "select version_minor from __shard_management_local_meta";
+    let version: i64 =
+        rusqlite::Connection::open(shard).unwrap().query_row(version, [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 1);
+
+    // A shard that cannot be upgraded is named, and does not keep the others from it.
+    let aside = shard.with_extension("aside");
+    std::fs::rename(shard, &aside).unwrap();
+    let (done, said, complaint) = user.call(&["upgrade"]);
+    assert!(!done && complaint.contains("1 shards were not upgraded"), "{complaint}");
+    let lines = |word: &str| said.lines().filter(|line| line.contains(word)).count();
+    assert_eq!((lines("upgraded"), lines("failed")), (1, 1), "{said}");
+    std::fs::rename(&aside, shard).unwrap();
+}
+
+/// The key of a list map's mapping is named alone. A shard that cannot be asked is not a difference.
+fn says_what_differs(user: &User, shard: &Path, place: &str) {
+    let aside = shard.with_extension("aside");
+    std::fs::copy(shard, &aside).unwrap();
+    let other_ids =
+        "update __shard_management_local_mappings set mapping_id = '00000000' || substr(mapping_id, 9)";
+    sqlite(shard, other_ids);
+    let (done, said, complaint) = user.call(&["check"]);
+    assert!(!done && complaint.contains("differences") && !complaint.contains("compared"), "{complaint}");
+    let keys = |line: &str| {
+        let line = line.strip_prefix(place)?.trim().strip_prefix("tenants")?.trim();
+        line.strip_suffix("both have it, with different mappings").map(|keys| keys.trim().to_owned())
+    };
+    assert_eq!(said.lines().filter_map(keys).collect::<Vec<_>>(), ["1", "4", "51"], "{said}");
+
+    std::fs::remove_file(shard).unwrap();
+    let (done, said, complaint) = user.call(&["check"]);
+    assert!(!done && complaint.contains("1 shards could not be compared"), "{complaint}");
+    assert!(!complaint.contains("differences"), "{complaint}");
+    assert_eq!(said.lines().filter(|line| line.starts_with(place)).count(), 1, "{said}");
+    std::fs::rename(&aside, shard).unwrap();
+    assert_eq!(user.json(&["check"])["findings"], serde_json::json!([]));
 }
 
 #[test]

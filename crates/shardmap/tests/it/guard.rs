@@ -127,6 +127,12 @@ async fn a_guarded_table_refuses_writes_of_keys_that_are_not_here() {
             UPDATE __shard_management.local_maps SET name = 'Tenants'",
             "ok",
         ),
+        // In lower case this letter has two characters.
+        (
+            "UPDATE __shard_management.local_maps SET name = 'İl'; SELECT __shard_management.enter('İL', 10);
+            UPDATE __shard_management.local_maps SET name = 'Tenants'",
+            "ok",
+        ),
         (
             "CREATE TABLE cut (tenant_id bigint) PARTITION BY LIST (tenant_id);
             CREATE TABLE cut_10 PARTITION OF cut FOR VALUES IN (10);

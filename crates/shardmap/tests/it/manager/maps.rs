@@ -28,6 +28,10 @@ on_both_stores! {
         manager.create_list_map::<i32>("Customers").await.unwrap();
         assert_eq!(code(manager.create_list_map::<i32>("customers").await), "Manager/ShardMapAlreadyExists");
         assert_eq!(code(manager.create_range_map::<i32>("CUSTOMERS").await), "Manager/ShardMapAlreadyExists");
+        // In lower case the first letter has two characters.
+        manager.create_list_map::<i32>("İller").await.unwrap();
+        manager.list_map::<i32>("İLLER").await.unwrap();
+        assert_eq!(code(manager.create_list_map::<i32>("İlleR").await), "Manager/ShardMapAlreadyExists");
         assert_eq!(code(manager.create_range_map::<i32>("a b").await), "General/InvalidArgument");
         assert_eq!(code(manager.create_range_map::<i32>(&"x".repeat(51)).await), "General/InvalidArgument");
         assert_eq!(code(manager.create_range_map::<ShardKey>("any").await), "General/InvalidArgument");
