@@ -27,6 +27,7 @@ mod bench;
 mod client;
 mod cloud;
 mod cores;
+mod disk;
 mod drive;
 mod handoff;
 mod neighbours;

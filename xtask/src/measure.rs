@@ -39,7 +39,7 @@ const MEASUREMENTS: &[Measurement] = &[
     measurement("ranges", &["ranges", "--release"]),
     measurement("scale", &["scale", "--release"]),
     measurement("neighbours", &["neighbours"]),
-    measurement("client", &["client", "--release"]),
+    measurement("client", &["client", "--release", "--minutes", "15"]),
     measurement("cloud", &["cloud"]),
     measurement("verdicts", &["verdicts"]),
     measurement("verdicts-cost", &["verdicts", "--cost"]),

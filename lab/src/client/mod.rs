@@ -1,7 +1,8 @@
 //! `cargo xtask client`: what the client and its commands do on a real service.
 //!
 //! - [`moving`]: a table is exported and imported by commands that are killed, beside a loop in Python;
-//! - [`sequence`]: numbers for 64 callers and for 64 processes, beside the loop that programs write, here and on Azurite;
+//! - [`sequence`]: numbers for 64 callers and for 64 processes, beside the loop that programs write, here and on Azurite; and
+//!   for processes that are killed, as the server is;
 //! - [`stress`]: what `rangehold stress` says of four designs of one table.
 
 mod command;
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
     /// Seconds of each measurement of sequences.
     #[arg(long, default_value_t = 10)]
     seconds: u64,
+    /// How often the server is killed while processes take numbers; each time some of the processes are killed too.
+    #[arg(long, default_value_t = 10)]
+    kills: u32,
     /// Minutes of each stress test; 15 is long enough for a design to spread over all servers.
     #[arg(long, default_value_t = 2.0)]
     minutes: f64,

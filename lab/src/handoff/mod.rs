@@ -7,18 +7,17 @@
 //!
 //! What must hold: no request is answered other than it should be, every acknowledged write is found
 //! again with its value and nothing else is, and a listing shows everything that was there before it
-//! and stayed. [`pauses`] says how the pauses are measured; they are printed as multiples of one [durable file](disk),
+//! and stayed. [`pauses`] says how the pauses are measured; they are printed as multiples of one [durable file](crate::disk),
 //! next to their aims. A missed aim does not fail the run, since machines differ in speed.
 //! Every change that was asked for must have been made.
 //!
 //! - [`slot`]: the pieces of the table, and the rows that stay;
 //! - [`connections`]: the connections that read; those that write are in [`rangehold_testkit::load`];
 //! - [`changes`]: splits, merges and moves;
-//! - [`mod@pauses`], [`disk`]: the figures, and their unit.
+//! - [`mod@pauses`]: the figures.
 
 pub(crate) mod changes;
 mod connections;
-mod disk;
 pub(crate) mod pauses;
 mod report;
 pub(crate) mod slot;
@@ -37,6 +36,7 @@ use self::connections::{Scene, Seen};
 use self::pauses::{Connection, Distribution};
 use self::slot::SLOTS;
 use crate::bench::Build;
+use crate::disk;
 use rangehold_testkit::client::{self, Step, send_all};
 use rangehold_testkit::load::{Finding, Kind, Ledger, Load, Shape, Writer};
 use rangehold_testkit::server::Server;
@@ -114,6 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let server = Server::start(&setup)?;
     let probes = setup.beside("probes");
     let created_quiet = disk::creates(&probes.join("quiet"), &AtomicBool::new(false), QUIET_CREATES)?;
+    let created_quiet = Distribution::of(created_quiet);
     let ledgers: Vec<Arc<Ledger>> = (0..SLOTS).map(|_| Arc::default()).collect();
     let mut load =
         Load::of((0..SLOTS * WRITERS).map(|index| writer(index, arguments.seed, &ledgers)).collect());
@@ -181,7 +182,7 @@ fn change_and_read(
             outcome.listings += seen.listings;
             outcome.connections.push(Connection { slot, times: seen.times });
         }
-        outcome.created = created.join().expect("the measurement does not panic")?;
+        outcome.created = Distribution::of(created.join().expect("the measurement does not panic")?);
         Ok(outcome)
     })
 }

@@ -5,10 +5,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use rangehold_client::sequence::{Sequence, SequenceOptions};
+use rangehold_client::sequence::{Sequence, SequenceOptions, StrictSequence};
 
 use super::Taken;
 use super::callers::service;
+
+/// The sequences of endless processes.
+pub(super) const SCOPE: &str = "shop";
+pub(super) const PLAIN: &str = "killed";
+pub(super) const STRICT: &str = "killed-strict";
+/// The pause of an endless process after an error.
+const AFTER_ERROR: Duration = Duration::from_millis(10);
 
 /// One process.
 #[derive(clap::Args, Debug)]
@@ -17,17 +24,27 @@ pub(crate) struct Worker {
     #[arg(long)]
     connection: String,
     /// Numbers of a block.
-    #[arg(long)]
+    #[arg(long, default_value_t = 1)]
     block: u32,
     /// For so long.
-    #[arg(long)]
+    #[arg(long, default_value_t = 0)]
     seconds: u64,
+    /// Print each number at once, and go on until somebody ends the process.
+    #[arg(long)]
+    endless: bool,
+    /// Of the strict sequence, whose claims it finishes.
+    #[arg(long)]
+    strict: bool,
 }
 
 impl Worker {
-    /// Waits for a line on standard input, takes numbers, and prints them.
+    /// Waits for a line on standard input, takes numbers, and prints them. If it is endless, it takes and prints without
+    /// waiting.
     pub(crate) fn run(&self) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        if self.endless {
+            return runtime.block_on(self.take_on());
+        }
         let taken = runtime.block_on(async {
             let service = service(&self.connection)?;
             let options = SequenceOptions { block: self.block, ..SequenceOptions::default() };
@@ -52,6 +69,38 @@ impl Worker {
         println!("{}", serde_json::to_string(&taken)?);
         Ok(())
     }
+
+    /// Takes numbers and prints each before it uses it, that is, before it finishes its claim.
+    async fn take_on(&self) -> Result<()> {
+        let service = service(&self.connection)?;
+        if self.strict {
+            let sequence = StrictSequence::open(&service, SCOPE, STRICT, SequenceOptions::default()).await?;
+            loop {
+                match sequence.next().await {
+                    Ok(claim) => {
+                        print_now(claim.number())?;
+                        // A claim that cannot be finished stays, as that of a killed process does.
+                        let _ = claim.finish().await;
+                    }
+                    Err(_) => tokio::time::sleep(AFTER_ERROR).await,
+                }
+            }
+        }
+        let sequence = Sequence::open(&service, SCOPE, PLAIN, SequenceOptions::default()).await?;
+        loop {
+            match sequence.next().await {
+                Ok(number) => print_now(number)?,
+                Err(_) => tokio::time::sleep(AFTER_ERROR).await,
+            }
+        }
+    }
+}
+
+/// Prints a number on a line of its own, which has left this process when this returns.
+fn print_now(number: i64) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(format!("{number}\n").as_bytes())?;
+    Ok(output.flush()?)
 }
 
 /// Starts so many processes, has them begin together, and returns what each got.

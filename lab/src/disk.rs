@@ -1,4 +1,4 @@
-//! The unit in which pauses are given: what one durable file costs on this disk now.
+//! The unit in which times of what must be durable are given: what one durable file costs on this disk now.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,15 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::pauses::Distribution;
-
 /// Bytes of the file: as many as a record of a change has.
 const BYTES: usize = 512;
 /// Pause between two files, so that the measurement itself adds little load.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes files in `directory` until `stop`, or until this many are made.
-pub(super) fn creates(directory: &Path, stop: &AtomicBool, most: usize) -> Result<Distribution> {
+/// Makes files in `directory`, one after the other, and returns how long each took, until `stop`, or until this many
+/// are made.
+pub(crate) fn creates(directory: &Path, stop: &AtomicBool, most: usize) -> Result<Vec<Duration>> {
     fs::create_dir_all(directory)?;
     let mut times = Vec::new();
     while times.len() < most && !stop.load(Ordering::Relaxed) {
@@ -26,7 +25,7 @@ pub(super) fn creates(directory: &Path, stop: &AtomicBool, most: usize) -> Resul
         times.push(begin.elapsed());
         thread::sleep(PAUSE);
     }
-    Ok(Distribution::of(times))
+    Ok(times)
 }
 
 /// One file, durable under its name: written aside, synced, linked, and its directory synced.
