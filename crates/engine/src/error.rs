@@ -83,6 +83,10 @@ pub enum WriteError<E> {
     /// not to be empty.
     #[error("the bucket is being deleted")]
     BucketClosed,
+    /// Folders of the bucket are being renamed or deleted, or were, by the change of this number, and the sender of the
+    /// write has not seen it: it must look for the folder of its object again.
+    #[error("the folders of the bucket have changed: change {0} was not seen")]
+    Fenced(u64),
     /// The disk has too little space left. Reads are still answered, and writes again once there is room.
     #[error("less than {} MiB are free on the disk of {root}", reserve_bytes >> 20)]
     DiskFull {
@@ -128,6 +132,7 @@ impl<E> WriteError<E> {
             Self::NotOwned => WriteError::NotOwned,
             Self::TableDropped => WriteError::TableDropped,
             Self::BucketClosed => WriteError::BucketClosed,
+            Self::Fenced(number) => WriteError::Fenced(number),
             Self::Offline(range) => WriteError::Offline(range),
             Self::DiskFull { root, reserve_bytes } => WriteError::DiskFull { root, reserve_bytes },
             Self::Busy(why) => WriteError::Busy(why),
@@ -149,6 +154,7 @@ impl<E> WriteError<E> {
             | Self::NotOwned
             | Self::TableDropped
             | Self::BucketClosed
+            | Self::Fenced(_)
             | Self::Offline(_) => false,
         }
     }

@@ -167,8 +167,14 @@ pub const INTENTS_MET_MAX: usize = 8;
 /// How often one write may find its bucket closed by a deletion which then leaves it, as it is not empty. After that the write
 /// is answered 503.
 pub const BUCKET_OPENED_AGAIN_MAX: usize = 8;
+/// How often a request looks for folders that are renamed or deleted at the same time, before it gives up.
+pub const FOLDER_TRIES_MAX: usize = 16;
 /// How often a move or a composition begins again because its sources were changed at the same time.
 pub const NAMES_CHANGE_TRIES_MAX: usize = 5;
+/// Rows of objects that a page reads at once in a bucket with folders.
+pub const WALK_BATCH_ROWS: usize = 512;
+/// Bytes of such rows after which it reads no more at once.
+pub const WALK_BATCH_BYTES: usize = 2 << 20;
 /// How often a page of a listing is made again because names were moved at the same time.
 pub const PAGE_TRIES_MAX: usize = 8;
 /// After so many of these tries moves wait for the page.

@@ -66,6 +66,7 @@ impl BlobError {
             WriteError::NotOwned => WriteError::NotOwned,
             WriteError::TableDropped => WriteError::TableDropped,
             WriteError::BucketClosed => WriteError::BucketClosed,
+            WriteError::Fenced(fence) => WriteError::Fenced(fence),
             WriteError::Busy(why) => WriteError::Busy(why),
             WriteError::Offline(range) => WriteError::Offline(range),
             WriteError::Unavailable(why) => WriteError::Unavailable(why),

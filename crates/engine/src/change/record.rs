@@ -49,6 +49,9 @@ enum RecordObject {
         /// Left out if there are none, as in the records of releases without objects.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         closed: BTreeSet<BucketId>,
+        /// Left out if there are none, too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fences: Vec<(BucketId, u64)>,
     },
     Undone,
 }
@@ -100,7 +103,7 @@ impl From<RecordObject> for Decision {
     fn from(object: RecordObject) -> Self {
         match object {
             RecordObject::Undone => Self::Undone,
-            RecordObject::Done { attempt, high_water, dropped, closed } => Self::Done {
+            RecordObject::Done { attempt, high_water, dropped, closed, fences } => Self::Done {
                 attempt,
                 inheritance: Inheritance {
                     high_water: Timestamp::from_ticks(high_water),
@@ -109,6 +112,7 @@ impl From<RecordObject> for Decision {
                         .map(|table| (table.account, TableId(table.table), Timestamp::from_ticks(table.at)))
                         .collect(),
                     closed,
+                    fences: fences.into_iter().collect(),
                 },
             },
         }
@@ -132,6 +136,7 @@ impl From<&Decision> for RecordObject {
                     })
                     .collect(),
                 closed: inheritance.closed.clone(),
+                fences: inheritance.fences.iter().map(|(bucket, fence)| (*bucket, *fence)).collect(),
             },
         }
     }
@@ -153,6 +158,7 @@ mod tests {
             high_water: Timestamp::from_ticks(17),
             dropped: vec![("a\u{1F980}".into(), TableId(3), Timestamp::from_ticks(5))],
             closed: BTreeSet::from([BucketId(9)]),
+            fences: std::collections::BTreeMap::from([(BucketId(10), 3)]),
         };
         let done = Decision::Done { attempt: 2, inheritance };
         assert_eq!(decide(name, &objects, &done).await.unwrap(), Decided::ByUs);

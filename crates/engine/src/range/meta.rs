@@ -9,6 +9,7 @@
 //! | `02`, account, table id | the time of the drop | when a table is dropped; see [`super::dropped`] |
 //! | `03` | range and generation of a change record | as the last row of a retired range; see [`super::retire`] |
 //! | `04`, bucket id | nothing | while a bucket is closed; see [`super::closed`] |
+//! | `05`, bucket id | the number of a change of its folders | before that change; see [`super::fences`] |
 //! | `0F` | nothing | when a new file lets older ones go; see [`crate::database::NEWEST_FILE_KEY`] |
 //!
 //! Times and numbers in values have eight bytes, big-endian.
@@ -16,7 +17,7 @@
 //! A reservation row counts even if no stripe has its number. The row of stripe `FFFF` holds
 //! what a range inherited.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rangehold_map::codec::{MalformedKey, Reader, put_text, put_u64};
 use rangehold_map::key::KIND_RANGE_META;
@@ -33,6 +34,7 @@ const RESERVATION: u8 = 0x01;
 const DROPPED: u8 = 0x02;
 const RETIRED: u8 = 0x03;
 const CLOSED: u8 = 0x04;
+const FENCE: u8 = 0x05;
 
 /// The prefix of all reservation rows.
 pub(crate) const RESERVATIONS: &[u8] = &[KIND_RANGE_META, RESERVATION];
@@ -41,6 +43,9 @@ pub(crate) const DROPPED_TABLES: &[u8] = &[KIND_RANGE_META, DROPPED];
 
 /// The prefix of all notes of closed buckets.
 pub(crate) const CLOSED_BUCKETS: &[u8] = &[KIND_RANGE_META, CLOSED];
+
+/// The prefix of all notes of fences.
+pub(crate) const FENCES: &[u8] = &[KIND_RANGE_META, FENCE];
 
 /// The key of the row that says that the range is retired.
 pub(crate) const RETIREMENT: &[u8] = &[KIND_RANGE_META, RETIRED];
@@ -77,8 +82,15 @@ pub(crate) fn closed_key(bucket: BucketId) -> Vec<u8> {
     key
 }
 
-/// The bucket of a key made by [`closed_key`].
-pub(crate) fn decode_closed_key(key: &[u8]) -> Result<BucketId, MalformedKey> {
+/// The key of the note of a bucket's fence.
+pub(crate) fn fence_key(bucket: BucketId) -> Vec<u8> {
+    let mut key = FENCES.to_vec();
+    put_u64(&mut key, bucket.0);
+    key
+}
+
+/// The bucket of a key made by [`closed_key`] or [`fence_key`].
+pub(crate) fn decode_bucket_key(key: &[u8]) -> Result<BucketId, MalformedKey> {
     let mut reader = Reader::new(key);
     reader.u8()?;
     reader.u8()?;
@@ -119,11 +131,18 @@ pub(super) struct Meta {
     pub(super) retired: Option<RecordName>,
     /// The buckets that are closed.
     pub(super) closed: BTreeSet<BucketId>,
+    /// The fences of buckets.
+    pub(super) fences: BTreeMap<BucketId, u64>,
 }
 
 /// Reads the meta rows of a database that was just opened, and adds its dropped tables to `dropped`.
 pub(super) async fn load(db: &Db, dropped: &DroppedTables) -> Result<Meta, ReadError> {
-    let mut meta = Meta { reserved: Timestamp::default(), retired: None, closed: BTreeSet::new() };
+    let mut meta = Meta {
+        reserved: Timestamp::default(),
+        retired: None,
+        closed: BTreeSet::new(),
+        fences: BTreeMap::new(),
+    };
     let mut rows =
         stored::scan(db, &KeyRange::prefix(&[KIND_RANGE_META]), DurabilityLevel::Remote, true).await?;
     while let Some(row) = stored::next(&mut rows).await? {
@@ -135,9 +154,14 @@ pub(super) async fn load(db: &Db, dropped: &DroppedTables) -> Result<Meta, ReadE
             })?;
             dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
         } else if row.key.starts_with(CLOSED_BUCKETS) {
-            meta.closed.insert(decode_closed_key(&row.key).map_err(|error| {
+            meta.closed.insert(decode_bucket_key(&row.key).map_err(|error| {
                 ReadError::Damaged(Damaged::new(format!("a range's note of a closed bucket: {error}")))
             })?);
+        } else if row.key.starts_with(FENCES) {
+            let bucket = decode_bucket_key(&row.key)
+                .map_err(|error| ReadError::Damaged(Damaged::new(format!("a range's note of a fence: {error}"))))?;
+            let fence = row.value.as_ref().try_into().map_err(|_| unknown_meta(&row))?;
+            meta.fences.insert(bucket, u64::from_be_bytes(fence));
         } else if row.key == RETIREMENT {
             meta.retired = Some(decode_record(&row.value).ok_or_else(|| unknown_meta(&row))?);
         } else if row.key != NEWEST_FILE_KEY {
@@ -185,7 +209,8 @@ mod tests {
             prop_assert_eq!(decode_dropped_key(&dropped), Ok((account, TableId(id))));
             let closed = closed_key(BucketId(id));
             prop_assert!(closed.starts_with(CLOSED_BUCKETS) && !KeyRange::whole().contains(&closed));
-            prop_assert_eq!(decode_closed_key(&closed), Ok(BucketId(id)));
+            prop_assert_eq!(decode_bucket_key(&closed), Ok(BucketId(id)));
+            prop_assert_eq!(decode_bucket_key(&fence_key(BucketId(id))), Ok(BucketId(id)));
             let time = Timestamp::from_ticks(ticks);
             prop_assert_eq!(decode_time(&encode_time(time)), Some(time));
         }

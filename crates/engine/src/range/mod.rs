@@ -16,6 +16,7 @@
 
 mod cache;
 mod closed;
+mod fences;
 mod dropped;
 mod flush;
 mod gate;
@@ -38,7 +39,7 @@ mod unflushed;
 mod walk;
 mod write;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,6 +50,7 @@ use slatedb::Db;
 
 pub(crate) use cache::RowBudget;
 use closed::ClosedBuckets;
+use fences::Fences;
 pub(crate) use dropped::Remains;
 use gate::Gate;
 pub(crate) use gate::{Frozen, HeldBytes};
@@ -113,6 +115,8 @@ pub(crate) struct Inheritance {
     pub(crate) dropped: Vec<(String, TableId, Timestamp)>,
     /// Buckets to which it must not let writes.
     pub(crate) closed: BTreeSet<BucketId>,
+    /// Buckets and the changes of their folders that a write must have seen.
+    pub(crate) fences: BTreeMap<BucketId, u64>,
 }
 
 /// A range that a server holds.
@@ -135,6 +139,7 @@ pub(crate) struct Range {
     high_water: Mutex<HighWater>,
     dropped: Arc<DroppedTables>,
     closed: ClosedBuckets,
+    fences: Fences,
     /// The record that decides about the range, if its database says that it is retired.
     retired: Mutex<Option<RecordName>>,
     /// Held by the task that carries out a change of the range: one change at a time.
@@ -193,6 +198,9 @@ impl Range {
         for bucket in &inheritance.closed {
             range.inherit_closed(*bucket);
         }
+        for (bucket, fence) in &inheritance.fences {
+            range.inherit_fence(*bucket, *fence);
+        }
         Ok(range)
     }
 
@@ -229,6 +237,7 @@ impl Range {
             high_water: Mutex::new(HighWater::starting_at(meta.reserved)),
             dropped,
             closed: ClosedBuckets::of(meta.closed),
+            fences: Fences::of(meta.fences),
             retired: Mutex::new(meta.retired),
             changing: Arc::default(),
             counts: Counts::default(),

@@ -27,6 +27,10 @@ pub struct WriteRequest<'a> {
     pub gives_space_back: bool,
     /// Whether it is made although the bucket is closed: it removes what a deleted bucket has left.
     pub of_closed: bool,
+    /// The last change of the bucket's folders that the sender has seen when it chose the partition. A range refuses the
+    /// write if a later one was announced to it ([`Router::fence_bucket`](crate::Router::fence_bucket)). `None` for a
+    /// write that folders have no part in.
+    pub seen: Option<u64>,
     /// Whether a client whose write is refused will read the row and try again. If others change the row at the same
     /// time, its refusal may then wait a little for its turn.
     pub is_tried_again: bool,
@@ -42,6 +46,7 @@ impl<'a> WriteRequest<'a> {
             deadline,
             gives_space_back: false,
             of_closed: false,
+            seen: None,
             is_tried_again: false,
         }
     }

@@ -156,6 +156,7 @@ impl Range {
                 .map(|table| (table.account, table.table, table.at))
                 .collect(),
             closed: self.closed_buckets(),
+            fences: self.fences(),
         }
     }
 
@@ -170,6 +171,9 @@ impl Range {
         }
         for bucket in &inheritance.closed {
             batch.put(meta::closed_key(*bucket), []);
+        }
+        for (bucket, fence) in &inheritance.fences {
+            batch.put(meta::fence_key(*bucket), fence.to_be_bytes());
         }
         self.write_own(batch).await
     }
@@ -205,7 +209,7 @@ async fn in_time<T>(step: impl Future<Output = T>) -> Result<T, ReadError> {
 
 impl Inheritance {
     /// What a merged range takes over: the later of the two high-water marks, the dropped tables and
-    /// the closed buckets of both.
+    /// the closed buckets of both, and the higher fence of each bucket.
     pub(crate) fn union(self, other: Self) -> Self {
         let mut dropped = self.dropped;
         for table in other.dropped {
@@ -214,6 +218,11 @@ impl Inheritance {
             }
         }
         let closed = self.closed.union(&other.closed).copied().collect();
-        Self { high_water: self.high_water.max(other.high_water), dropped, closed }
+        let mut fences = self.fences;
+        for (bucket, fence) in other.fences {
+            let own = fences.entry(bucket).or_default();
+            *own = fence.max(*own);
+        }
+        Self { high_water: self.high_water.max(other.high_water), dropped, closed, fences }
     }
 }

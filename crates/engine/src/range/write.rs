@@ -78,6 +78,9 @@ impl Range {
         if !request.of_closed && self.closed.covers(partition.as_bytes()) {
             return Err(WriteError::BucketClosed);
         }
+        if let Some(fence) = request.seen.and_then(|seen| self.fences.refuses(partition.as_bytes(), seen)) {
+            return Err(WriteError::Fenced(fence));
+        }
         let current = in_time(deadline, opening.newest_rows(partition, keys)).await??;
         let stamp = self.next_stamp(partition);
         match judge(&current, stamp.at) {

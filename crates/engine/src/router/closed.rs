@@ -37,13 +37,26 @@ impl Router {
         Box::pin(async move { self.note_bucket(Note::Open(bucket), bucket, deadline).await })
     }
 
+    /// Refuses writes of the bucket whose sender has not seen the change `to` of its folders, with
+    /// [`WriteError::Fenced`](crate::WriteError::Fenced). When this returns, no write that has not seen it is under way any
+    /// more, and a read sees all that were let in before. Fails as [`close_bucket`](Self::close_bucket) does; it may have
+    /// been done in some ranges then, and does no harm there.
+    pub async fn fence_bucket(&self, bucket: BucketId, to: u64, deadline: Instant) -> Result<(), ReadError> {
+        self.note_bucket(Note::Fence(bucket, to), bucket, deadline).await
+    }
+
+    /// Removes the fences of a bucket that is gone for good, from all ranges.
+    pub async fn unfence_bucket(&self, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
+        self.note_bucket(Note::Unfence(bucket), bucket, deadline).await
+    }
+
     async fn note_bucket(&self, note: Note, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
         let router = self.clone();
         let noting = RunToEnd::new(async move {
             router.note_in_ranges(&note, KeyRange::prefix(&bucket_objects(bucket))).await
         });
         timeout_at(deadline, noting).await.unwrap_or_else(|_| {
-            let why = "the deadline passed before every range had noted that the bucket is closed or open";
+            let why = "the deadline passed before every range had noted what it must know of the bucket";
             Err(ReadError::Unavailable(Reason::Found(why)))
         })
     }

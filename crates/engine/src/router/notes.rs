@@ -14,6 +14,10 @@ pub(super) enum Note {
     Closed(BucketId),
     /// A bucket is open again.
     Open(BucketId),
+    /// The folders of a bucket are about to be changed: the number of the change.
+    Fence(BucketId, u64),
+    /// A bucket is gone for good, and so is its fence.
+    Unfence(BucketId),
 }
 
 impl Router {
@@ -39,6 +43,8 @@ impl Router {
                 }
                 (Note::Closed(bucket), Some(server)) => server.set_closed(*bucket, true, &part).await,
                 (Note::Open(bucket), Some(server)) => server.set_closed(*bucket, false, &part).await,
+                (Note::Fence(bucket, to), Some(server)) => server.fence(*bucket, Some(*to), &part).await,
+                (Note::Unfence(bucket), Some(server)) => server.fence(*bucket, None, &part).await,
             };
             match answer {
                 Err(ReadError::NotOwned) => self.again(&mut search).await?,

@@ -19,6 +19,7 @@
 //! | `12` project | project, `01`, access id | the project | an HMAC key |
 //! | `20` entity | account, table id, PartitionKey, RowKey | account, table id, PartitionKey | the entity |
 //! | `30` object | bucket id, object name, then see [`ObjectRow`] | bucket id, object name | see [`ObjectRow`] |
+//! | | bucket id, the empty name, then see [`ObjectRow`] | the bucket's folders | folders of the bucket |
 //! | `31` blob | blob id, `00` | blob id | how many use the blob |
 //! | | blob id, `01`, then the user, see [`BlobUser`] | blob id | one that uses the blob; no value |
 //!

@@ -17,6 +17,9 @@ const UPLOAD: u8 = 0x03;
 const PART: u8 = 0x04;
 const ANSWER: u8 = 0x05;
 const OUTCOME: u8 = 0x06;
+const TREE: u8 = 0x07;
+const FOLDER: u8 = 0x08;
+const FOLDER_NAME: u8 = 0x09;
 
 /// The version of an object's payload: the time at which it was written, in microseconds since 1970. Below 2^53
 /// until the year 2255.
@@ -53,6 +56,17 @@ pub enum ObjectRow<'a> {
     Answer(Cow<'a, str>),
     /// Whether an intent of another name, by the intent's id, was committed or undone here.
     Outcome(Cow<'a, str>),
+    /// How often folders of the bucket were renamed or deleted. This row and the two below are rows of the empty name.
+    Tree,
+    /// A folder, by its id.
+    Folder(u64),
+    /// The id of a folder, by the id of the folder above it and by its name there, which ends with `/`.
+    FolderName {
+        /// The folder above it; 0 for the bucket itself.
+        parent: u64,
+        /// Its name there.
+        name: Cow<'a, str>,
+    },
 }
 
 impl<'a> ObjectRow<'a> {
@@ -71,6 +85,9 @@ impl<'a> ObjectRow<'a> {
             }
             ANSWER => Self::Answer(reader.name()?),
             OUTCOME => Self::Outcome(reader.name()?),
+            TREE => Self::Tree,
+            FOLDER => Self::Folder(reader.u64()?),
+            FOLDER_NAME => Self::FolderName { parent: reader.u64()?, name: reader.name()? },
             _ => return Err(reader.unknown_row()),
         })
     }
@@ -93,6 +110,16 @@ impl<'a> ObjectRow<'a> {
             }
             Self::Answer(id) => put_id(out, ANSWER, id),
             Self::Outcome(id) => put_id(out, OUTCOME, id),
+            Self::Tree => out.push(TREE),
+            Self::Folder(id) => {
+                out.push(FOLDER);
+                put_u64(out, *id);
+            }
+            Self::FolderName { parent, name } => {
+                out.push(FOLDER_NAME);
+                put_u64(out, *parent);
+                put_name(out, name);
+            }
         }
     }
 
@@ -107,6 +134,9 @@ impl<'a> ObjectRow<'a> {
             Self::Part { upload, part } => ObjectRow::Part { upload: owned(upload), part },
             Self::Answer(id) => ObjectRow::Answer(owned(id)),
             Self::Outcome(id) => ObjectRow::Outcome(owned(id)),
+            Self::Tree => ObjectRow::Tree,
+            Self::Folder(id) => ObjectRow::Folder(id),
+            Self::FolderName { parent, name } => ObjectRow::FolderName { parent, name: owned(name) },
         }
     }
 }

@@ -66,6 +66,9 @@ fn any_object() -> impl Strategy<Value = ObjectKey<'static>> {
         (id(), any::<u32>()).prop_map(|(upload, part)| ObjectRow::Part { upload, part }),
         id().prop_map(ObjectRow::Answer),
         id().prop_map(ObjectRow::Outcome),
+        Just(ObjectRow::Tree),
+        any::<u64>().prop_map(ObjectRow::Folder),
+        (any::<u64>(), id()).prop_map(|(parent, name)| ObjectRow::FolderName { parent, name }),
     ];
     let name = prop_oneof![Just("a".to_owned()), Just("a\0".to_owned()), any_text()].prop_map(Cow::Owned);
     (any_bucket(), name, row).prop_map(|(bucket, name, row)| ObjectKey { bucket, name, row })
@@ -158,6 +161,9 @@ fn place(key: &Key) -> Vec<Part> {
                 ObjectRow::Part { upload, part } => vec![n(4), utf8(upload), n((*part).into())],
                 ObjectRow::Answer(upload) => vec![n(5), utf8(upload)],
                 ObjectRow::Outcome(intent) => vec![n(6), utf8(intent)],
+                ObjectRow::Tree => vec![n(7)],
+                ObjectRow::Folder(folder) => vec![n(8), id(*folder)],
+                ObjectRow::FolderName { parent, name } => vec![n(9), id(*parent), utf8(name)],
             };
             [vec![n(0x30), id(bucket.0), utf8(name)], row].into_iter().flatten().collect()
         }
@@ -408,6 +414,9 @@ fn object_in_words(key: &ObjectKey<'_>) -> String {
         ObjectRow::Part { upload, part } => format!("part {upload} {part}"),
         ObjectRow::Answer(upload) => format!("answer {upload}"),
         ObjectRow::Outcome(intent) => format!("outcome {intent}"),
+        ObjectRow::Tree => "tree".to_owned(),
+        ObjectRow::Folder(id) => format!("folder {id}"),
+        ObjectRow::FolderName { parent, name } => format!("folder-name {parent} {name}"),
     };
     format!("object {} \"{}\" {row}", key.bucket.0, key.name.escape_default())
 }
@@ -433,7 +442,7 @@ fn bytes_that_are_not_a_key_are_refused() {
         (&[][..], 0),
         (b"\x01\x00", 0),
         (b"\x30a\x00", 1),
-        (b"\x30\0\0\0\0\0\0\0\x01a\x00\x07", 11),
+        (b"\x30\0\0\0\0\0\0\0\x01a\x00\x0A", 11),
         (b"\x30\0\0\0\0\0\0\0\x01a\x00\x00\x00", 12),
         (b"\x32a\x00", 0),
         (b"\x10a", 2),

@@ -142,7 +142,7 @@ impl Judge for Begin<'_> {
         if !self.intent.keeps {
             let bucket = self.of.bucket;
             let period = bucket.retention_seconds();
-            live.check_unprotected(&bucket.name, self.of.name, period, Micros::from(stamp))?;
+            live.check_unprotected(&bucket.name, self.of.shown(), period, Micros::from(stamp))?;
         }
         let changed = Head { live, intent: Some(self.intent.clone()) };
         let changes = vec![(self.of.key(&ObjectRow::Head), Some(changed.encode()))];

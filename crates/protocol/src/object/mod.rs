@@ -6,6 +6,7 @@
 //! | names, checksums, times and numbers in their forms | [`name`], [`checksum`], [`micros`], [`int64`], [`storage_class`] |
 //! | what requests ask for, and on which conditions | [`request`], [`condition`] |
 //! | the decision of a write | [`mod@write`], [`upload`], [`intent`] |
+//! | folders of buckets with a hierarchical namespace | [`folder`] |
 //! | listings | [`list`] |
 //! | work that goes on after its request | [`operation`], [`bulk_restore`] |
 //! | what time asks for: lifecycle rules, and rows whose life is over | [`ageing`] |
@@ -26,6 +27,7 @@ pub mod chunked;
 pub mod condition;
 pub mod error;
 pub mod fields;
+pub mod folder;
 pub mod generation;
 pub mod glob;
 pub mod grpc;

@@ -12,6 +12,7 @@ use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
+use super::located::Wants;
 use super::reply::Reply;
 
 /// What a call does with a list.
@@ -107,19 +108,20 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let access = Access::of(call, &self.body_object(exchange, body).await?)?;
-        let (bucket, name) = (self.bucket(&call.bucket).await?, call.object.as_str());
-        bucket.check_lists_in_use()?;
+        self.bucket(&call.bucket).await?.check_lists_in_use()?;
+        let deadline = exchange.deadline();
+        let (bucket, name) = self.place(&call.bucket, &call.object, Wants::There, deadline).await?;
         let (wanted, conditions) = (exchange.generation()?, exchange.conditions()?);
         let generation = match &access {
-            Access::List | Access::Get(_) => self.generation(&bucket, name, wanted).await?,
+            Access::List | Access::Get(_) => self.generation(&bucket, &name, wanted).await?,
             Access::Edit(edit) => {
-                let of = Name { bucket: &bucket, name };
+                let of = Name { bucket: &bucket, name: &name };
                 let change =
                     Change { of, generation: wanted, conditions: &conditions, edit: Edit::Acl(edit) };
                 self.change_object(&change, exchange.deadline()).await?
             }
         };
-        let parent = AclParent::Object { bucket: &bucket.name, name, generation: generation.id.0 };
+        let parent = AclParent::Object { bucket: &bucket.name, name: bucket.shown(&name), generation: generation.id.0 };
         let entries = generation.acl.entries(bucket.project_number, Some(&generation.owner));
         access.shown(exchange, &parent, &generation.etag(), &entries)
     }

@@ -68,7 +68,7 @@ impl ObjectService {
         conditions: &Conditions,
         deadline: Instant,
     ) -> Result<(), Failure> {
-        if self.has_objects(bucket).await? {
+        if self.has_objects(bucket, &KeyRange::prefix(&bucket_objects(bucket.id))).await? {
             let message = "The bucket you tried to delete is not empty.";
             return Err(ObjectError::new(ErrorKind::BucketNotEmpty, message).into());
         }
@@ -130,10 +130,10 @@ impl ObjectService {
         Ok(found.await?)
     }
 
-    /// Whether a closed bucket has an object that somebody can read: a live one, or an older one that is kept.
-    async fn has_objects(&self, bucket: &Bucket) -> Result<bool, Failure> {
-        let keys = KeyRange::prefix(&bucket_objects(bucket.id));
-        let look = self.router.scan(&keys, Look::default, |look, key, row| {
+    /// Whether there is an object in `keys` that somebody can read: a live one, or an older one that is kept; or a folder.
+    /// Writes there must be held off.
+    pub(super) async fn has_objects(&self, bucket: &Bucket, keys: &KeyRange) -> Result<bool, Failure> {
+        let look = self.router.scan(keys, Look::default, |look, key, row| {
             look.take(key, row);
             if look.found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -195,6 +195,9 @@ impl ObjectService {
             return Ok(false);
         }
         let deadline = Instant::now() + REQUEST_WITHIN;
+        if bucket.has_folders() {
+            self.router.unfence_bucket(bucket.id, deadline).await?;
+        }
         self.router.reopen_bucket(bucket.id, deadline).await?;
         let (partition, keys) = (PartitionPrefix::bucket(&bucket.name), [key.to_vec()]);
         self.change(&partition, &keys, deadline, |rows, now| {
@@ -252,6 +255,8 @@ impl Look {
                 }
                 _ => self.found = true,
             },
+            // Folders have to be deleted too; a rename or deletion of one that is under way is not.
+            ObjectRow::FolderName { .. } => self.found = true,
             ObjectRow::NotLive(_) => {
                 let generation = Generation::decode(row);
                 self.found =

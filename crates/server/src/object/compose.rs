@@ -19,6 +19,7 @@ use super::ObjectService;
 use super::encryption::{check_key, customer_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
+use super::located::Wants;
 use super::payload::{INLINE_BYTES_MAX, Receiver};
 use super::reply::Reply;
 use super::several::{Leaving, NamesChange, check_may_leave};
@@ -42,11 +43,15 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let body = self.body_object(exchange, body).await?;
-        let bucket = self.bucket(&call.bucket).await?;
+        let mut bucket = self.bucket(&call.bucket).await?;
         check_object(&call.object)?;
-        let wanted = Composition::read(exchange, &body)?;
-        let to = Name { bucket: &bucket, name: &call.object };
+        let mut wanted = Composition::read(exchange, &body)?;
         let deadline = exchange.deadline();
+        let target = self.located(&mut bucket, &call.object, Wants::New, deadline).await?;
+        for (name, ..) in &mut wanted.sources {
+            *name = self.located(&mut bucket, name, Wants::There, deadline).await?.into_owned();
+        }
+        let to = Name { bucket: &bucket, name: &target };
         let names = wanted.sources.iter().map(|(name, ..)| name.as_str()).chain([to.name]);
         let others_go = wanted.deletes && wanted.sources.iter().any(|(name, ..)| name != to.name);
         let _turn = if others_go { Some(self.turn(&bucket, names, deadline).await?) } else { None };
@@ -176,8 +181,9 @@ fn leaving<'s>(sources: &'s [(&'s str, Source)], to: Name<'_>) -> Result<Vec<Lea
     for (name, Source { generation, .. }) in sources.iter().filter(|(name, _)| *name != to.name) {
         if generation.state != State::Live {
             let hint = format!(
-                "Generation {} of {name} is not live. Delete it by its generation, after the compose.",
-                generation.id.0
+                "Generation {} of {} is not live. Delete it by its generation, after the compose.",
+                generation.id.0,
+                to.bucket.shown(name)
             );
             return Err(ObjectError::invalid("deleteSourceObjects", "true", &hint));
         }

@@ -70,6 +70,7 @@ impl<E: Into<Self>> From<WriteError<E>> for Failure {
             WriteError::BucketClosed => {
                 Self::unavailable("The bucket is being deleted. Try again, if it should not be empty.")
             }
+            WriteError::Fenced(_) => Self::unavailable("Folders of the bucket are being changed. Try again."),
             WriteError::NotOwned | WriteError::Unavailable(_) => Self::unavailable(BEING_OPENED),
             WriteError::Offline(_) => Self::unavailable(OFFLINE),
             WriteError::Busy(why) => Self::unavailable(format!("The server is busy: {why}.")),

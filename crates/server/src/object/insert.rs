@@ -1,5 +1,7 @@
 //! New objects whose bytes come in one request: media and multipart uploads.
 
+use std::borrow::Cow;
+
 use bytes::{Bytes, BytesMut};
 use rangehold_map::blob::BlobUser;
 use rangehold_map::capacity::Usage;
@@ -15,11 +17,13 @@ use rangehold_protocol::object::multipart::{Boundary, Event, MultipartError, Par
 use rangehold_protocol::object::name::check_object;
 use rangehold_protocol::object::write::{Create, Name};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::ObjectService;
 use super::encryption::customer_key;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
+use super::located::Wants;
 use super::payload::{Received, Receiver};
 use super::reply::Reply;
 use crate::body::HeldBody;
@@ -39,11 +43,12 @@ impl ObjectService {
         bucket: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket(bucket).await?;
         let content_type = exchange.header("content-type");
-        let described = described(exchange, &Map::new(), content_type)?;
+        let mut described = described(exchange, &Map::new(), content_type)?;
         self.permit_write(exchange, &bucket, &described.name).await?;
         self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
+        self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
         let mut receiver = self.receiver(exchange, &bucket, &described.name);
         while let Some(piece) = self.piece(exchange, body).await? {
             receiver.take(piece.bytes.clone()).await?;
@@ -59,7 +64,7 @@ impl ObjectService {
         bucket: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket(bucket).await?;
         let content_type = exchange.header("content-type").unwrap_or_default();
         let boundary = Boundary::from_content_type(content_type, "related").map_err(malformed)?;
         let mut parts = Parts { parser: Parser::new(boundary), begun: 0, resource: BytesMut::new() };
@@ -70,9 +75,10 @@ impl ObjectService {
                 match found {
                     Found::MediaBegins(content_type) => {
                         let resource = body_object(&parts.resource)?;
-                        let described = described(exchange, &resource, content_type.as_deref())?;
+                        let mut described = described(exchange, &resource, content_type.as_deref())?;
                         self.permit_write(exchange, &bucket, &described.name).await?;
                         self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
+                        self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
                         let receiver = self.receiver(exchange, &bucket, &described.name);
                         receiving = Some((described, receiver));
                     }
@@ -90,6 +96,19 @@ impl ObjectService {
         };
         let received = receiver.finish(&[described.announced]).await?;
         self.insert(exchange, &bucket, described, received).await
+    }
+
+    /// Finds where a new object lies. Its description has the stored name from then on.
+    pub(super) async fn locate(
+        &self,
+        bucket: &mut Bucket,
+        described: &mut Described,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
+        if let Cow::Owned(stored) = self.located(bucket, &described.name, Wants::New, deadline).await? {
+            described.name = stored;
+        }
+        Ok(())
     }
 
     async fn insert(

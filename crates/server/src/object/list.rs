@@ -7,6 +7,7 @@
 //! * It reads two ranges, and between these moments a move of this process is begun and committed, or committed and ended. Then
 //!   it meets nothing; but the move had its window open (`changes`), and the page is made again.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use rangehold_engine::Visit;
@@ -17,14 +18,15 @@ use rangehold_protocol::object::generation::{Generation, Intent, Projection};
 use rangehold_protocol::object::intent::Standing;
 use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, PageEnd, Want};
 use rangehold_protocol::object::write::Name;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 
 use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
+use super::located::Wants;
 use super::objects::address;
 use super::reply::Reply;
-use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX};
+use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX, REQUEST_WITHIN};
 
 impl ObjectService {
     pub(super) async fn list_objects(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
@@ -51,6 +53,9 @@ impl ObjectService {
         begin: impl Fn() -> P + Send + Sync,
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
+        if bucket.has_folders() {
+            return self.page_of_tree(exchange, bucket, request, begin, put).await;
+        }
         let (keys, deadline) = (request.keys(bucket.id), exchange.deadline());
         let (mut gone, mut held) = (BTreeSet::new(), None);
         for tries in 0..PAGE_TRIES_MAX {
@@ -78,7 +83,7 @@ impl ObjectService {
 
     /// Whether a page stands that has shown these names, which have intents. If one of them may be gone, it does not, and the
     /// changes that are committed are added to `gone`. They are finished too, unless the page holds such changes up.
-    async fn stands(
+    pub(super) async fn stands(
         &self,
         bucket: &Bucket,
         met: Vec<(String, Intent)>,
@@ -87,7 +92,16 @@ impl ObjectService {
     ) -> Result<bool, Failure> {
         let mut stands = true;
         for (name, intent) in met {
-            let of = Name { bucket, name: &name };
+            let mut bucket = Cow::Borrowed(bucket);
+            let stored = match bucket.has_folders() {
+                false => Ok(Cow::Borrowed(name.as_str())),
+                true => {
+                    let deadline = Instant::now() + REQUEST_WITHIN;
+                    self.located(bucket.to_mut(), &name, Wants::There, deadline).await
+                }
+            };
+            let Ok(name) = stored else { return Ok(false) };
+            let of = Name { bucket: &bucket, name: &name };
             match self.standing(of, &intent).await? {
                 Standing::Stays => continue,
                 Standing::Changed => {}

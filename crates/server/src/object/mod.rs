@@ -33,6 +33,7 @@ mod insert;
 mod json;
 mod keys;
 mod list;
+mod located;
 mod managed_folders;
 mod media;
 mod notifications;

@@ -1,6 +1,5 @@
 //! Objects: their resources, and how they change, end and come back.
 
-use rangehold_map::PartitionPrefix;
 use rangehold_map::key::{ObjectGeneration, ObjectRow};
 use rangehold_protocol::object::bucket::{BodyMode, Bucket};
 use rangehold_protocol::object::condition::{Conditions, Purpose};
@@ -14,6 +13,7 @@ use super::encryption::{customer_key, has_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
+use super::located::Wants;
 use super::reply::Reply;
 
 impl ObjectService {
@@ -30,7 +30,7 @@ impl ObjectService {
             (Some(live), Some(wanted)) if live.id.0 == wanted => Ok(live),
             (_, None) => Err(of.missing(None).into()),
             (_, Some(number)) => {
-                let row = self.router.get(&of.key(&ObjectRow::NotLive(ObjectGeneration(number)))).await?;
+                let row = self.row(of, &ObjectRow::NotLive(ObjectGeneration(number))).await?;
                 let older = Generation::decode(&row.ok_or_else(|| of.missing(wanted))?)?;
                 match older.state {
                     State::SoftDeleted { .. } => Err(of.missing(wanted).into()),
@@ -46,13 +46,13 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
+        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
         let generation = match exchange.query.flag("softDeleted")? {
-            true => self.soft_deleted(&bucket, name, exchange).await?,
-            false => self.generation(&bucket, name, exchange.generation()?).await?,
+            true => self.soft_deleted(&bucket, &name, exchange).await?,
+            false => self.generation(&bucket, &name, exchange.generation()?).await?,
         };
         exchange.conditions()?.check(Some(&generation), Purpose::Read)?;
-        self.object_resource(exchange, &bucket, name, &generation, Projection::NoAcl)
+        self.object_resource(exchange, &bucket, &name, &generation, Projection::NoAcl)
     }
 
     /// One context of an object, with all that is known of it.
@@ -63,8 +63,8 @@ impl ObjectService {
         name: &str,
     ) -> Result<Reply, Failure> {
         let key = exchange.query.required("contextKey")?;
-        let bucket = self.bucket(bucket).await?;
-        let generation = self.generation(&bucket, name, exchange.generation()?).await?;
+        let (bucket, stored) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let generation = self.generation(&bucket, &stored, exchange.generation()?).await?;
         let context = generation.settings.contexts.custom.get(key).ok_or_else(|| {
             let message = format!("The object {}/{name} has no context {key}.", bucket.name);
             ObjectError::new(ErrorKind::NotFound, message)
@@ -87,10 +87,10 @@ impl ObjectService {
         exchange: &Exchange<'_>,
     ) -> Result<Generation, Failure> {
         let wanted = exchange.generation()?.ok_or_else(|| ObjectError::required("generation"))?;
-        let key = PartitionPrefix::object(bucket.id, name)
-            .object_row(&ObjectRow::NotLive(ObjectGeneration(wanted)));
-        let missing = || ObjectError::no_such_object(&bucket.name, name);
-        let generation = Generation::decode(&self.router.get(&key).await?.ok_or_else(missing)?)?;
+        let of = Name { bucket, name };
+        let missing = || ObjectError::no_such_object(&bucket.name, of.shown());
+        let row = self.row(of, &ObjectRow::NotLive(ObjectGeneration(wanted))).await?;
+        let generation = Generation::decode(&row.ok_or_else(missing)?)?;
         if generation.can_be_restored(exchange.now.into()) { Ok(generation) } else { Err(missing().into()) }
     }
 
@@ -103,8 +103,8 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let body = self.body_object(exchange, body).await?;
-        let bucket = self.bucket(bucket).await?;
-        let of = Name { bucket: &bucket, name };
+        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let of = Name { bucket: &bucket, name: &name };
         let edit = Edit::Body {
             body: &body,
             mode,
@@ -114,7 +114,7 @@ impl ObjectService {
         let conditions = exchange.conditions()?;
         let change = Change { of, generation: exchange.generation()?, conditions: &conditions, edit };
         let changed = self.change_object(&change, exchange.deadline()).await?;
-        self.object_resource(exchange, &bucket, name, &changed, Projection::Full)
+        self.object_resource(exchange, &bucket, &name, &changed, Projection::Full)
     }
 
     pub(super) async fn delete_object(
@@ -123,8 +123,8 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
-        self.delete_if(exchange, &bucket, name, &exchange.conditions()?).await
+        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        self.delete_if(exchange, &bucket, &name, &exchange.conditions()?).await
     }
 
     /// Deletes an object if the conditions hold.
@@ -147,15 +147,16 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, conditions) = (self.bucket(bucket).await?, exchange.conditions()?);
+        let conditions = exchange.conditions()?;
+        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
         let generation = exchange.generation()?.ok_or_else(|| ObjectError::required("generation"))?;
-        let of = Name { bucket: &bucket, name };
+        let of = Name { bucket: &bucket, name: &name };
         let copies_acl = exchange.query.flag("copySourceAcl")?;
         let generation = ObjectGeneration(generation);
         let token = exchange.parameter("restoreToken");
         let restore = Restore { of, generation, token, conditions: &conditions, copies_acl };
         let restored = self.change_object(&restore, exchange.deadline()).await?;
-        self.object_resource(exchange, &bucket, name, &restored, Projection::NoAcl)
+        self.object_resource(exchange, &bucket, &name, &restored, Projection::NoAcl)
     }
 
     /// The reply with the resource of a generation.

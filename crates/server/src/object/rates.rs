@@ -159,7 +159,7 @@ impl ObjectService {
     /// Takes a bucket into use, with the row that says what it bears.
     async fn learn(&self, rates: &ObjectRates, bucket: &Bucket) -> Result<(), Failure> {
         let row = self.router.get(&row_of(&bucket.name, bucket.id)).await?;
-        let is_hierarchical = false;
+        let is_hierarchical = bucket.has_folders();
         let learned = rates.learn(bucket.id, &bucket.name, is_hierarchical, row.as_deref(), self.clock.now());
         if let Err(error) = learned {
             warn!(bucket = bucket.name, %error, "the bucket begins at the threshold");

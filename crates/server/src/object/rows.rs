@@ -15,7 +15,8 @@ use tracing::warn;
 
 use super::ObjectService;
 use super::failure::Failure;
-use crate::limits::{BUCKET_OPENED_AGAIN_MAX, INTENTS_MET_MAX};
+use super::located::moved_meanwhile;
+use crate::limits::{BUCKET_OPENED_AGAIN_MAX, FOLDER_TRIES_MAX, INTENTS_MET_MAX};
 
 /// What a judge decided: the rows that change, and what the handler answers with.
 pub(super) type Decided<T> = Result<(RowChanges, T), ObjectError>;
@@ -59,8 +60,8 @@ impl ObjectService {
         for _ in 0..INTENTS_MET_MAX {
             let intent = match self.try_change(judge, deadline).await {
                 Ok(answer) => return Ok(answer),
-                Err(Tried::Failed(failure)) => return Err(failure),
                 Err(Tried::Intent(intent)) => intent,
+                Err(failed) => return Err(failed.into()),
             };
             let of = judge.name();
             if met.as_ref() == Some(&intent) {
@@ -80,10 +81,34 @@ impl ObjectService {
         deadline: Instant,
     ) -> Result<J::Answer, Tried> {
         let of = judge.name();
+        // Rows of folders are judged by the number that stands beside them, so no fence is needed for them.
+        let Some(look) = of.bucket.look.as_ref().filter(|_| !of.name.is_empty()) else {
+            return self.judged(judge, None, deadline).await;
+        };
+        let mut seen = look.seen;
+        for _ in 0..FOLDER_TRIES_MAX {
+            match self.judged(judge, Some(seen), deadline).await {
+                Err(Tried::Fenced(fence)) => {
+                    seen = self.met_fence(of.bucket, look, fence, deadline).await.map_err(Tried::Failed)?;
+                }
+                answer => return answer,
+            }
+        }
+        Err(Tried::Failed(moved_meanwhile()))
+    }
+
+    /// Makes a write about an object whose sender has seen this change of the bucket's folders.
+    pub(super) async fn judged<J: Judge>(
+        &self,
+        judge: &J,
+        seen: Option<u64>,
+        deadline: Instant,
+    ) -> Result<J::Answer, Tried> {
+        let of = judge.name();
         let (partition, keys) = (of.partition(), judge.keys());
         // Only the walk knows buckets that were deleted: it removes what they have left.
         let of_closed = of.bucket.deleted.is_some();
-        let request = WriteRequest { of_closed, ..WriteRequest::new(&partition, &keys, deadline) };
+        let request = WriteRequest { of_closed, seen, ..WriteRequest::new(&partition, &keys, deadline) };
         let mut decided = None;
         let mut judged = |rows: &[Option<Bytes>], now: Timestamp| {
             let outcome = judge.judge(rows, now)?;
@@ -142,6 +167,8 @@ impl ObjectService {
 pub(super) enum Tried {
     /// A change of several names is under way at this name.
     Intent(Intent),
+    /// The folders of the bucket are being changed, or were, by the change of this number.
+    Fenced(u64),
     /// Everything else.
     Failed(Failure),
 }
@@ -150,6 +177,7 @@ impl From<WriteError<Refusal>> for Tried {
     fn from(failed: WriteError<Refusal>) -> Self {
         match failed {
             WriteError::Refused(Refusal::Intent(intent)) => Self::Intent(intent),
+            WriteError::Fenced(fence) => Self::Fenced(fence),
             other => Self::Failed(other.into()),
         }
     }
@@ -159,6 +187,7 @@ impl From<Tried> for Failure {
     fn from(tried: Tried) -> Self {
         match tried {
             Tried::Intent(intent) => Refusal::Intent(intent).into(),
+            Tried::Fenced(_) => moved_meanwhile(),
             Tried::Failed(failure) => failure,
         }
     }

@@ -19,7 +19,7 @@ impl ObjectService {
     /// finished on the way.
     pub(super) async fn live(&self, of: Name<'_>) -> Result<Option<Generation>, Failure> {
         for _ in 0..INTENTS_MET_MAX {
-            let row = self.router.get(&of.key(&ObjectRow::Head)).await?;
+            let row = self.row(of, &ObjectRow::Head).await?;
             let Some(Head { live, intent }) = row.map(|row| Head::decode(&row)).transpose()? else {
                 return Ok(None);
             };

@@ -134,7 +134,7 @@ impl ObjectService {
                     return Ok(made);
                 }
                 Err(Tried::Intent(other)) => other,
-                Err(Tried::Failed(failure)) => return Err(failure),
+                Err(failed) => return Err(failed.into()),
             };
             // The end of the other change needs a window of its own.
             drop(window);
@@ -148,7 +148,7 @@ impl ObjectService {
         for _ in 0..INTENTS_MET_MAX {
             match self.try_change(judge, deadline).await {
                 Err(Tried::Intent(intent)) => self.settle(judge.name(), &intent, deadline).await?,
-                Err(Tried::Failed(failure)) => return Err(failure),
+                Err(failed) => return Err(failed.into()),
                 Ok(answer) => return Ok(answer),
             }
         }

@@ -19,6 +19,7 @@ use super::encryption::{check_key, customer_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
+use super::located::Wants;
 use super::reply::Reply;
 use super::several::{NamesChange, check_may_leave};
 use crate::limits::NAMES_CHANGE_TRIES_MAX;
@@ -80,10 +81,11 @@ impl ObjectService {
     ) -> Result<(Bucket, Generation), Failure> {
         let body = self.body_object(exchange, body).await?;
         check_object(&call.to_object)?;
-        let (from, to) = (self.bucket(&call.bucket).await?, self.bucket(&call.to_bucket).await?);
+        let deadline = exchange.deadline();
+        let (from, from_name) = self.place(&call.bucket, &call.object, Wants::There, deadline).await?;
         let wanted = exchange.query.number("sourceGeneration")?;
         let source_conditions = exchange.query.source_conditions()?;
-        let source = self.source(&from, &call.object, wanted, &source_conditions).await?;
+        let source = self.source(&from, &from_name, wanted, &source_conditions).await?;
         // A copy in one call has its key in the headers of the target; a rewrite has both.
         let key = customer_key(exchange, "x-goog-copy-source-encryption")?;
         let target_key = customer_key(exchange, "x-goog-encryption")?;
@@ -91,7 +93,8 @@ impl ObjectService {
         let mut draft = draft(&source.generation, &body, exchange)?;
         draft.customer_key = target_key;
         let conditions = exchange.query.conditions(None, None)?;
-        let to_name = Name { bucket: &to, name: &call.to_object };
+        let (to, to_name) = self.place(&call.to_bucket, &call.to_object, Wants::New, deadline).await?;
+        let to_name = Name { bucket: &to, name: &to_name };
         let made = self.take_over(exchange, to_name, &draft, &conditions, &source).await?;
         Ok((to, made))
     }
@@ -162,15 +165,16 @@ impl ObjectService {
 
     /// Moves an object to another name of its bucket: readers see it under one of the two names at any time.
     pub(super) async fn move_object(&self, exchange: &Exchange<'_>, call: &Call) -> Result<Reply, Failure> {
-        let bucket = self.bucket(&call.bucket).await?;
+        let mut bucket = self.bucket(&call.bucket).await?;
         check_object(&call.to_object)?;
-        let (from, to) =
-            (Name { bucket: &bucket, name: &call.object }, Name { bucket: &bucket, name: &call.to_object });
-        if from.name == to.name {
+        if call.object == call.to_object {
             let hint = "The source and the destination must have different names.";
-            return Err(ObjectError::invalid("destinationObject", to.name, hint).into());
+            return Err(ObjectError::invalid("destinationObject", &call.to_object, hint).into());
         }
         let deadline = exchange.deadline();
+        let source = self.located(&mut bucket, &call.object, Wants::There, deadline).await?;
+        let target = self.located(&mut bucket, &call.to_object, Wants::New, deadline).await?;
+        let (from, to) = (Name { bucket: &bucket, name: &source }, Name { bucket: &bucket, name: &target });
         let _turn = self.turn(&bucket, [from.name, to.name], deadline).await?;
         for tries in 0..NAMES_CHANGE_TRIES_MAX {
             let id = format!("{}-{tries}", exchange.id);

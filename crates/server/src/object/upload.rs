@@ -3,6 +3,8 @@
 //! The id of an upload names its object too: `<id>-<name in base64>`, so a request with nothing but the id finds the
 //! session, which lies under the name. A reply tells only of bytes that are durable.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rangehold_map::blob::BlobUser;
@@ -25,6 +27,7 @@ use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::faults::ordered_error;
 use super::insert::{Described, announced, described};
+use super::located::Wants;
 use super::payload::Receiver;
 use super::reply::Reply;
 use super::retry_tests::Fault;
@@ -103,7 +106,9 @@ impl ObjectService {
             progress: Progress { total, ..Progress::default() },
         };
         let upload = exchange.id.replace('-', "");
-        let of = Name { bucket, name: &name };
+        let mut bucket = bucket.clone();
+        let stored = self.located(&mut bucket, &name, Wants::New, exchange.deadline()).await?;
+        let of = Name { bucket: &bucket, name: &stored };
         let begin = BeginUpload { of, upload: &upload, session: &session };
         self.change_object(&begin, exchange.deadline()).await?;
         Ok(format!("{upload}-{}", URL_SAFE_NO_PAD.encode(&name)))
@@ -115,8 +120,7 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         bucket: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
-        let (id, name) = parts_of(exchange.query.required("upload_id")?)?;
+        let (bucket, id, name) = self.place_of(exchange, bucket, exchange.query.required("upload_id")?).await?;
         let of = Name { bucket: &bucket, name: &name };
         let cancel = CancelUpload { of, upload: id };
         self.change_object(&cancel, exchange.deadline()).await?;
@@ -130,9 +134,8 @@ impl ObjectService {
         bucket: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
         let whole_id = exchange.query.required("upload_id")?;
-        let (id, name) = parts_of(whole_id)?;
+        let (bucket, id, name) = self.place_of(exchange, bucket, whole_id).await?;
         let upload = Upload { of: Name { bucket: &bucket, name: &name }, id };
         let done = match self.session(exchange, &upload).await? {
             Ok(session) => self.advance(exchange, &upload, session, body).await?,
@@ -148,13 +151,42 @@ impl ObjectService {
         Ok(reply.header("X-GUploader-UploadID", whole_id))
     }
 
+    /// Where an upload lies: the bucket, the id of its rows, and the stored name. An upload whose folder was renamed or
+    /// deleted does not go on.
+    pub(super) async fn place_of<'i>(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        whole_id: &'i str,
+    ) -> Result<(Bucket, &'i str, String), Failure> {
+        let mut bucket = self.bucket(bucket).await?;
+        let (id, name) = parts_of(whole_id)?;
+        let stored = self.located_upload(exchange, &mut bucket, &name, id).await?.into_owned();
+        Ok((bucket, id, stored))
+    }
+
+    /// The stored name of an object that is uploaded.
+    pub(super) async fn located_upload<'n>(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &mut Bucket,
+        name: &'n str,
+        upload: &str,
+    ) -> Result<Cow<'n, str>, Failure> {
+        let located = self.located(bucket, name, Wants::There, exchange.deadline()).await;
+        located.map_err(|failure| match failure.0.kind {
+            ErrorKind::NoSuchObject => ObjectError::no_such_upload(upload).into(),
+            _ => failure,
+        })
+    }
+
     /// The session of an upload or, if it has ended, the generation that it made.
     pub(super) async fn session(
         &self,
         exchange: &Exchange<'_>,
         upload: &Upload<'_>,
     ) -> Result<Result<Session, Box<Generation>>, Failure> {
-        let row = self.router.get(&upload.of.key(&ObjectRow::Upload(upload.id.into()))).await?;
+        let row = self.row(upload.of, &ObjectRow::Upload(upload.id.into())).await?;
         if let Some(row) = row {
             let session = Session::decode(&row)?;
             return match session.is_over(exchange.now.into()) {
@@ -162,7 +194,7 @@ impl ObjectService {
                 false => Ok(Ok(session)),
             };
         }
-        let answer = self.router.get(&upload.of.key(&ObjectRow::Answer(upload.id.into()))).await?;
+        let answer = self.row(upload.of, &ObjectRow::Answer(upload.id.into())).await?;
         let answer = answer.ok_or_else(|| ObjectError::no_such_upload(upload.id))?;
         Ok(Err(Box::new(Answer::decode(&answer)?.generation()?)))
     }
@@ -182,7 +214,7 @@ impl ObjectService {
             Step::Receive { skip, length: counted, is_last, total } => {
                 if is_last {
                     let Name { bucket, name } = upload.of;
-                    self.admit_name(exchange, &bucket.name, name, Usage::Write).await?;
+                    self.admit_name(exchange, &bucket.name, bucket.shown(name), Usage::Write).await?;
                 }
                 let ends = if is_last { None } else { counted };
                 let ends = ends.map(|counted| bytes + counted.saturating_sub(skip));

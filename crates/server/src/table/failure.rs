@@ -60,10 +60,11 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
         match failed {
             WriteError::Refused(refusal) => refusal.into(),
             WriteError::TableDropped => ErrorCode::TableNotFound.into(),
-            // Only a write of an object can meet a closed bucket.
-            WriteError::NotOwned | WriteError::Unavailable(_) | WriteError::BucketClosed => {
-                busy(BEING_OPENED)
-            }
+            // Only a write of an object can meet a closed bucket or a fence.
+            WriteError::NotOwned
+            | WriteError::Unavailable(_)
+            | WriteError::BucketClosed
+            | WriteError::Fenced(_) => busy(BEING_OPENED),
             WriteError::Offline(_) => busy(OFFLINE),
             WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),
             // Where the data is concerns the operator. The log names the directory when the disk becomes low.

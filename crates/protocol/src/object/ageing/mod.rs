@@ -12,9 +12,12 @@
 //! | part | its upload is gone | [`RemovePart`] |
 //! | answer of an upload | it is a week old | [`RemoveAnswer`] |
 //! | head with an intent | nobody carries the change out any more | [`Settle`](super::intent::Settle), [`End`](super::intent::End) |
+//! | row of folders | its bucket can no longer be restored | [`RemoveRow`](super::folder::RemoveRow) |
 //! | decision of a change | the same, or the change was undone a day ago | [`End`](super::intent::End), [`Forget`](super::intent::Forget) |
 //!
 //! In a bucket that was deleted and can no longer be restored, all of these rows are due.
+//!
+//! Rules speak of whole names. In a bucket with folders the caller has put the folders of the rows into [`Bucket::look`].
 
 mod ended;
 
@@ -62,6 +65,8 @@ pub enum What {
     RemoveAnswer(String),
     /// A change of several names that nobody carries out any more is finished or undone, at a source.
     Settle(Intent),
+    /// A row of folders is removed, in a bucket whose life is over.
+    RemoveFolderRow(ObjectRow<'static>),
     /// The row of a decided change, by the change's id, is removed at its target, after its sources.
     Forget(String),
 }
@@ -171,6 +176,11 @@ impl Ageing {
                     push(What::RemoveAnswer(upload.into_owned()));
                 }
             }
+            ObjectRow::Tree | ObjectRow::Folder(_) | ObjectRow::FolderName { .. } => {
+                if bucket.is_over(now) {
+                    push(What::RemoveFolderRow(key.row.into_owned()));
+                }
+            }
             ObjectRow::Outcome(id) => {
                 if Decided::decode(row)?.is_over(now) || bucket.is_over(now) {
                     push(What::Forget(id.into_owned()));
@@ -196,7 +206,7 @@ impl Ageing {
 
     fn apply_rules(&self, bucket: &Bucket, of: &Generation, newer: u32, now: Micros, due: &mut Vec<Due>) {
         let rules = bucket.settings.lifecycle.as_ref();
-        let what = match rules.and_then(|rules| rules.action(&self.name, of, newer, now)) {
+        let what = match rules.and_then(|rules| rules.action(&bucket.whole(&self.name), of, newer, now)) {
             None => return,
             Some(LifecycleAction::Delete) => What::Delete(Target::of(of)),
             Some(LifecycleAction::SetStorageClass(class)) => What::SetStorageClass(Target::of(of), class),
@@ -210,7 +220,7 @@ fn is_over(bucket: &Bucket, name: &str, session: &Session, now: Micros) -> bool 
     let rules = bucket.settings.lifecycle.as_ref().filter(|_| session.kind == UploadKind::Parts);
     session.is_over(now)
         || bucket.is_over(now)
-        || rules.is_some_and(|rules| rules.aborts_upload(name, session.begun, now))
+        || rules.is_some_and(|rules| rules.aborts_upload(&bucket.whole(name), session.begun, now))
 }
 
 /// Whether the answer of an upload is removed at `now`.

@@ -3,6 +3,7 @@
 //! A client merges its wishes into the old settings, and these functions go over the result. Times that a client sent
 //! are not believed: each is the old one, or `now` if the thing that it dates has changed.
 
+use super::Namespace;
 use super::settings::{
     Autoclass, BucketSettings, Enforcement, IamConfiguration, Placement, RetentionPolicy, SoftDeletePolicy,
 };
@@ -31,9 +32,15 @@ pub(super) fn finish_new(new: &mut BucketSettings, can_retain: bool, now: Micros
     let period = Int64(SOFT_DELETE_SECONDS);
     new.soft_delete_policy.get_or_insert_default().retention_duration_seconds.get_or_insert(period);
     let is_uniform = new.uniform_access();
-    if new.hierarchical_namespace.is_some_and(|switch| switch.enabled) && !is_uniform {
-        let hint = "It needs uniform bucket-level access.";
-        return Err(ObjectError::invalid("hierarchicalNamespace", "enabled", hint));
+    if new.hierarchical_namespace == Some(Namespace::Folders) {
+        let hint = match (is_uniform, can_retain) {
+            (false, _) => "It needs uniform bucket-level access.",
+            (true, true) => "It cannot be combined with retention of single objects.",
+            (true, false) => "",
+        };
+        if !hint.is_empty() {
+            return Err(ObjectError::invalid("hierarchicalNamespace", "enabled", hint));
+        }
     }
     finish(&BucketSettings::default(), new, now)
 }
@@ -50,8 +57,25 @@ pub(super) fn finish(old: &BucketSettings, new: &mut BucketSettings, now: Micros
     new.iam_configuration = Some(access(old, new.iam_configuration.take(), now)?);
     enforcement(old, new, now)?;
     check_labels(new)?;
+    check_namespace(new)?;
     check_rpo(new)?;
     new.lifecycle.iter().try_for_each(|lifecycle| lifecycle.check())
+}
+
+/// In a bucket with folders there are no older versions, and uniform access stays.
+fn check_namespace(settings: &BucketSettings) -> Result<(), ObjectError> {
+    if settings.hierarchical_namespace != Some(Namespace::Folders) {
+        return Ok(());
+    }
+    let refused = |field: &str, value: &str| {
+        let hint = "The bucket has a hierarchical namespace, which does not allow it.";
+        Err(ObjectError::invalid(field, value, hint))
+    };
+    match (settings.versioning.is_some_and(|versioning| versioning.enabled), settings.uniform_access()) {
+        (true, _) => refused("versioning", "enabled"),
+        (false, false) => refused("iamConfiguration.uniformBucketLevelAccess", "disabled"),
+        (false, true) => Ok(()),
+    }
 }
 
 /// `region`, `dual-region` or `multi-region`.

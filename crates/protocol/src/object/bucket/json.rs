@@ -55,17 +55,12 @@ impl Bucket {
         ObjectAddress {
             base,
             bucket: &self.name,
-            name,
+            name: self.shown(name),
             project_number: self.project_number,
             retention_seconds: self.retention_seconds(),
             is_uniform: self.settings.uniform_access(),
-            is_hierarchical: self.is_hierarchical(),
+            is_hierarchical: self.has_folders(),
         }
-    }
-
-    /// Whether it has a hierarchical namespace.
-    fn is_hierarchical(&self) -> bool {
-        self.settings.hierarchical_namespace.is_some_and(|switch| switch.enabled)
     }
 
     /// The lines of the bucket's own list.
@@ -80,7 +75,7 @@ impl Bucket {
 
     /// The reply of `storageLayout`.
     pub fn layout_json(&self) -> Value {
-        let enabled = self.is_hierarchical();
+        let enabled = self.has_folders();
         let mut out = Map::new();
         out.insert("kind".to_owned(), json!("storage#storageLayout"));
         out.insert("bucket".to_owned(), json!(self.name));

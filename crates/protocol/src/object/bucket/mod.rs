@@ -8,6 +8,8 @@ mod computed;
 pub mod cors;
 mod json;
 pub mod lifecycle;
+mod look;
+mod namespace;
 pub mod object_policy;
 pub mod policy;
 mod settings;
@@ -25,6 +27,8 @@ use super::name::check_bucket;
 use super::row::{append, decode_rest, decode_row, decode_row_and_rest, encode_row};
 use super::storage_class::StorageClass;
 
+pub use self::look::Look;
+pub use self::namespace::Namespace;
 use self::policy::Policy;
 pub use self::settings::{
     Autoclass, Billing, BucketEncryption, BucketSettings, Enforcement, IamConfiguration, IpFilter, Logging,
@@ -64,6 +68,10 @@ pub struct Bucket {
     /// IAM policies of managed folders, by the folders' names. They stand behind the other fields in the row, if there are any.
     #[serde(skip)]
     pub folder_policies: BTreeMap<String, Policy>,
+    /// What the request that read it has seen of its folders. It is not stored. `None` if its names are flat, or no name
+    /// was looked for yet.
+    #[serde(skip)]
+    pub look: Option<Look>,
 }
 
 /// A folder that has a policy of its own. It is stored and shown.
@@ -138,6 +146,7 @@ impl Bucket {
             managed_folders: BTreeMap::new(),
             deleted: None,
             folder_policies: BTreeMap::new(),
+            look: None,
         };
         bucket.take_lists(body, parameters)?;
         Ok(bucket)
@@ -155,6 +164,8 @@ impl Bucket {
             BodyMode::Patch { whole } => self.settings.merged(body, whole)?,
             BodyMode::Update => self.settings.replaced(body)?,
         };
+        // It has been through JSON, which does not tell the two sorts apart that are called "enabled".
+        settings.hierarchical_namespace = self.settings.hierarchical_namespace;
         computed::finish(&self.settings, &mut settings, now)?;
         let mut bucket = Self { settings, ..self.clone() };
         bucket.take_lists(body, parameters)?;
@@ -235,6 +246,11 @@ impl Bucket {
     /// Whether a replaced or deleted generation is kept as an older version.
     pub fn keeps_versions(&self) -> bool {
         self.settings.versioning.is_some_and(|versioning| versioning.enabled)
+    }
+
+    /// Whether it has a hierarchical namespace: its objects lie in folders.
+    pub fn has_folders(&self) -> bool {
+        matches!(self.settings.hierarchical_namespace, Some(Namespace::Folders))
     }
 
     /// How long a deleted generation can be restored, in seconds; `None` if not at all.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::cors::CorsRule;
 use super::lifecycle::Lifecycle;
+use super::namespace::Namespace;
 use crate::object::error::ObjectError;
 use crate::object::int64::Int64;
 use crate::object::merge::{merge_patch, typed};
@@ -187,7 +188,7 @@ pub struct BucketSettings {
     pub custom_placement_config: Option<Placement>,
     pub default_event_based_hold: Option<bool>,
     pub encryption: Option<BucketEncryption>,
-    pub hierarchical_namespace: Option<Switch>,
+    pub hierarchical_namespace: Option<Namespace>,
     pub iam_configuration: Option<IamConfiguration>,
     pub ip_filter: Option<IpFilter>,
     pub labels: Option<BTreeMap<String, String>>,

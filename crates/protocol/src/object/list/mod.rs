@@ -68,6 +68,8 @@ pub struct ListRequest {
     pub end_offset: String,
     /// Names that end with their first delimiter are items too.
     pub include_trailing_delimiter: bool,
+    /// Folders are listed as prefixes, also those without objects.
+    pub include_folders: bool,
     /// Which generations are shown.
     pub shown: Shown,
     /// A pattern of names.
@@ -111,6 +113,7 @@ impl ListRequest {
             start_offset: text("startOffset"),
             end_offset: text("endOffset"),
             include_trailing_delimiter: flag("includeTrailingDelimiter")?,
+            include_folders: flag("includeFoldersAsPrefixes")?,
             shown,
             glob: glob.transpose()?,
             filter: Filter::parse(get("filter").unwrap_or_default())?,
@@ -252,6 +255,36 @@ impl<'a> Listing<'a> {
                 self.fault = Some(fault);
                 Want::Stop
             }
+        }
+    }
+
+    /// Takes a folder of a bucket with a hierarchical namespace, before the rows of what lies in it.
+    pub fn visit_folder(&mut self, whole: &str, mut put: impl FnMut(&str, &Generation)) -> Want {
+        self.rows += 1;
+        if self.end_name(&mut put) || self.is_long() {
+            return Want::Stop;
+        }
+        // So that a page can end here, also if it has met nothing but folders.
+        self.name.clear();
+        self.name.push_str(whole);
+        self.steps = 0;
+        if let Some(past) = self.rolled_up_already() {
+            return Want::Seek(past);
+        }
+        if !self.request.include_folders || self.request.shown == Shown::SoftDeleted {
+            return Want::Next;
+        }
+        let Some(length) = self.request.rolled_up(whole) else { return Want::Next };
+        let prefix = &whole[..length];
+        if self.last_prefix.as_deref() != Some(prefix) {
+            if self.fits_glob(prefix) && !self.show_prefix(prefix) {
+                return Want::Stop;
+            }
+            self.last_prefix = Some(prefix.to_owned());
+        }
+        match self.request.include_trailing_delimiter {
+            true => Want::Next,
+            false => Want::Seek(end_of(names_beginning_with(self.bucket, prefix))),
         }
     }
 

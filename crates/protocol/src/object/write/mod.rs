@@ -95,7 +95,8 @@ pub trait Judge: Sync {
 pub struct Name<'a> {
     /// The bucket as it was read for this request.
     pub bucket: &'a Bucket,
-    /// The object's name.
+    /// The object's name as it is stored. In a bucket with folders that is not the name that clients know:
+    /// [`Bucket::shown`].
     pub name: &'a str,
 }
 
@@ -110,12 +111,17 @@ impl Name<'_> {
         self.partition().object_row(row)
     }
 
+    /// The name that clients know.
+    pub fn shown(&self) -> &str {
+        self.bucket.shown(self.name)
+    }
+
     /// There is no such object, or not the generation that was asked for.
     pub fn missing(&self, generation: Option<u64>) -> ObjectError {
         match generation {
-            None => ObjectError::no_such_object(&self.bucket.name, self.name),
+            None => ObjectError::no_such_object(&self.bucket.name, self.shown()),
             Some(number) => {
-                ObjectError::no_such_object(&self.bucket.name, &format!("{}#{number}", self.name))
+                ObjectError::no_such_object(&self.bucket.name, &format!("{}#{number}", self.shown()))
             }
         }
     }
@@ -159,7 +165,7 @@ impl Name<'_> {
     ) -> Result<(), ObjectError> {
         if !(may_version && self.bucket.keeps_versions()) {
             let period = self.bucket.retention_seconds();
-            generation.check_unprotected(&self.bucket.name, self.name, period, now)?;
+            generation.check_unprotected(&self.bucket.name, self.shown(), period, now)?;
         }
         self.retire_checked(generation, may_version && self.bucket.keeps_versions(), now, out);
         Ok(())

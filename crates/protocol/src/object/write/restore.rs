@@ -57,7 +57,7 @@ impl Judge for Restore<'_> {
             return Err(self.not_deleted().into());
         }
         let content = row(rows, 2).ok_or_else(|| {
-            let (bucket, name) = (&self.of.bucket.name, self.of.name);
+            let (bucket, name) = (&self.of.bucket.name, self.of.shown());
             ObjectError::damaged(format_args!("{bucket}/{name}#{} has no content", self.generation.0))
         })?;
         self.conditions.check(old.as_ref(), Purpose::Write)?;
@@ -89,7 +89,7 @@ impl Restore<'_> {
     fn not_deleted(&self) -> ObjectError {
         let message = format!(
             "Generation {} of {}/{} is not soft-deleted, or can no longer be restored.",
-            self.generation.0, self.of.bucket.name, self.of.name
+            self.generation.0, self.of.bucket.name, self.of.shown()
         );
         ObjectError::new(ErrorKind::BucketRule, message)
     }

@@ -1,5 +1,6 @@
 //! Bytes of objects on their way out.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use crate::limits;
 use crate::object::encryption::customer_key;
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
+use crate::object::located::Wants;
 use crate::object::media::{MediaError, TRIES_MAX, replaced_again};
 use crate::object::reply::{Content, Pieces};
 
@@ -51,10 +53,10 @@ impl GrpcApi<'_> {
             let call = read_call(&asked)?;
             let head = caller.head_of(&call)?;
             let exchange = caller.exchange(&head, &call);
-            let bucket = self.readable(&exchange, &call).await?;
+            let (bucket, name) = self.readable(&exchange, &call).await?;
             // The range is of the generation that was opened, so both are read again if it is gone.
             for _ in 0..TRIES_MAX {
-                let Some(opened) = self.open_object(&exchange, &bucket, &call.call.object).await? else {
+                let Some(opened) = self.open_object(&exchange, &bucket, &name).await? else {
                     continue;
                 };
                 let range = read_range(asked.read_offset, asked.read_limit, opened.generation.size)?;
@@ -78,10 +80,10 @@ impl GrpcApi<'_> {
             let call = open_call(spec)?;
             let head = caller.head_of(&call)?;
             let exchange = caller.exchange(&head, &call);
-            let bucket = self.readable(&exchange, &call).await?;
+            let (bucket, name) = self.readable(&exchange, &call).await?;
             let mut opened = None;
             for _ in 0..TRIES_MAX {
-                opened = self.open_object(&exchange, &bucket, &call.call.object).await?;
+                opened = self.open_object(&exchange, &bucket, &name).await?;
                 if opened.is_some() {
                     break;
                 }
@@ -111,12 +113,16 @@ impl GrpcApi<'_> {
         Ended { operation: OPERATION, result: read.await }
     }
 
-    /// The bucket of an object that the caller may read.
-    async fn readable(&self, exchange: &Exchange<'_>, call: &JsonCall) -> Result<Bucket, Failure> {
+    /// The bucket of an object that the caller may read, and its stored name.
+    async fn readable<'c>(
+        &self,
+        exchange: &Exchange<'_>,
+        call: &'c JsonCall,
+    ) -> Result<(Bucket, Cow<'c, str>), Failure> {
         self.fail_if_ordered(exchange, OPERATION)?;
         self.authorise(exchange, &call.call).await?;
         self.admit_call(exchange, &call.call).await?;
-        self.bucket(&call.call.bucket).await
+        self.place(&call.call.bucket, &call.call.object, Wants::There, exchange.deadline()).await
     }
 
     /// The generation that is asked for; `None` if it was removed at the same time.

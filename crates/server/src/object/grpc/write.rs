@@ -23,7 +23,7 @@ use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
 use crate::object::insert::{Described, described};
 use crate::object::payload::Receiver;
-use crate::object::upload::{Upload, parts_of};
+use crate::object::upload::Upload;
 use rangehold_map::capacity::Usage;
 
 /// The name of writes in the metrics and in retry tests.
@@ -189,18 +189,19 @@ impl GrpcApi<'_> {
         exchange: &Exchange<'_>,
         call: &JsonCall,
     ) -> Result<Result<Writing, Box<Object>>, Failure> {
-        let bucket = self.bucket(&call.call.bucket).await?;
         let Some(whole_id) = exchange.parameter("upload_id") else {
-            let described = described(exchange, &call.body, None)?;
+            let mut bucket = self.bucket(&call.call.bucket).await?;
+            let mut described = described(exchange, &call.body, None)?;
             self.permit_write(exchange, &bucket, &described.name).await?;
             self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
+            self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
             let receiver = self.receiver(exchange, &bucket, &described.name);
             let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
             let announced = described.announced;
             let target = Target::Object(Box::new(described));
             return Ok(Ok(Writing { bucket, target, receiver, saved: 0, total, announced }));
         };
-        let (id, name) = parts_of(whole_id)?;
+        let (bucket, id, name) = self.place_of(exchange, &call.call.bucket, whole_id).await?;
         let upload = Upload { of: Name { bucket: &bucket, name: &name }, id };
         let session = match self.session(exchange, &upload).await? {
             Ok(session) => session,

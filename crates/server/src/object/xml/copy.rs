@@ -11,6 +11,7 @@ use super::{XmlApi, conditions, xml_reply};
 use crate::object::encryption::{check_key, customer_key};
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
+use crate::object::located::Wants;
 use crate::object::reply::Reply;
 
 impl XmlApi<'_> {
@@ -29,8 +30,9 @@ impl XmlApi<'_> {
             text.parse().map_err(|_| ObjectError::invalid("x-goog-copy-source-generation", text, hint))
         };
         let wanted: Option<u64> = wanted.map(number).transpose()?.or(source.generation);
-        let (from, to) = (self.bucket(&source.bucket).await?, self.bucket(bucket).await?);
-        let source = self.source(&from, &source.name, wanted, &source_conditions).await?;
+        let deadline = exchange.deadline();
+        let (from, from_name) = self.place(&source.bucket, &source.name, Wants::There, deadline).await?;
+        let source = self.source(&from, &from_name, wanted, &source_conditions).await?;
         check_key(&source.generation, customer_key(exchange, "x-goog-copy-source-encryption")?)?;
         let draft = match exchange.header("x-goog-metadata-directive") {
             None | Some("COPY") => {
@@ -42,7 +44,8 @@ impl XmlApi<'_> {
                 return Err(ObjectError::invalid("x-goog-metadata-directive", other, hint).into());
             }
         };
-        let to = Name { bucket: &to, name };
+        let (to, to_name) = self.place(bucket, name, Wants::New, deadline).await?;
+        let to = Name { bucket: &to, name: &to_name };
         let made = self.take_over(exchange, to, &draft, &conditions(exchange)?, &source).await?;
         let reply = xml_reply(200, parts::copied(&made.updated.text(), &made.xml_etag()));
         Ok(reply

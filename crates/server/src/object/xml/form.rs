@@ -20,6 +20,7 @@ use rangehold_protocol::object::xml::{headers, parts};
 use super::{XmlApi, written, xml_reply};
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
+use crate::object::located::Wants;
 use crate::object::payload::Receiver;
 use crate::object::reply::Reply;
 
@@ -119,7 +120,7 @@ impl XmlApi<'_> {
     ) -> Result<Receiving, Failure> {
         check_names(&fields)?;
         let named = if bucket.is_empty() { value(&fields, "bucket") } else { Some(bucket) };
-        let bucket = self.bucket(named.ok_or_else(|| ObjectError::required("bucket"))?).await?;
+        let mut bucket = self.bucket(named.ok_or_else(|| ObjectError::required("bucket"))?).await?;
         let mut named_signer = None;
         let policy = match value(&fields, "policy") {
             Some(encoded) => {
@@ -147,6 +148,7 @@ impl XmlApi<'_> {
             fields.push(("content-type".to_owned(), content_type));
         }
         self.admit_name(exchange, &bucket.name, &name, Usage::Write).await?;
+        let name = self.located(&mut bucket, &name, Wants::New, exchange.deadline()).await?.into_owned();
         let receiver = self.receiver(exchange, &bucket, &name);
         Ok(Receiving { bucket, name, fields, policy, receiver })
     }
@@ -164,7 +166,7 @@ impl XmlApi<'_> {
         let received = receiver.finish(&[headers::announced(pairs())?]).await?;
         let to = Name { bucket: &bucket, name: &name };
         let made = self.create(exchange, to, &draft, &Conditions::default(), received).await?;
-        Ok(answer(exchange, &bucket, &name, &fields, &made))
+        Ok(answer(exchange, &bucket, bucket.shown(&name), &fields, &made))
     }
 }
 

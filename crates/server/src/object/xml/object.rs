@@ -15,6 +15,7 @@ use crate::object::encryption::customer_key;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
 use crate::object::insert::Described;
+use crate::object::located::Wants;
 use crate::object::reply::Reply;
 
 /// Parameters of a download that replace a header of the reply. Signed URLs use them.
@@ -77,13 +78,13 @@ impl XmlApi<'_> {
         name: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
         let described = described(exchange, name)?;
+        let (bucket, name) = self.place(bucket, name, Wants::New, exchange.deadline()).await?;
         let conditions = conditions(exchange)?;
-        let mut receiver = self.receiver(exchange, &bucket, name);
+        let mut receiver = self.receiver(exchange, &bucket, &name);
         self.receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish(&[described.announced]).await?;
-        let to = Name { bucket: &bucket, name };
+        let to = Name { bucket: &bucket, name: &name };
         let made = self.create(exchange, to, &described.draft, &conditions, received).await?;
         Ok(written(200, &made))
     }
@@ -94,8 +95,8 @@ impl XmlApi<'_> {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
-        self.delete_if(exchange, &bucket, name, &conditions(exchange)?).await
+        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        self.delete_if(exchange, &bucket, &name, &conditions(exchange)?).await
     }
 
     /// Begins a resumable upload. Its bytes come as those of an upload that the JSON API began.

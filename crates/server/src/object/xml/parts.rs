@@ -17,6 +17,7 @@ use super::object::described;
 use super::{XmlApi, conditions, xml_reply};
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
+use crate::object::located::Wants;
 use crate::object::payload::Receiver;
 use crate::object::reply::Reply;
 
@@ -27,8 +28,8 @@ impl XmlApi<'_> {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
         let described = described(exchange, name)?;
+        let (bucket, stored) = self.place(bucket, name, Wants::New, exchange.deadline()).await?;
         let session = Session {
             kind: UploadKind::Parts,
             begun: exchange.now.into(),
@@ -39,7 +40,7 @@ impl XmlApi<'_> {
             progress: Progress::default(),
         };
         let upload = exchange.id.replace('-', "");
-        let of = Name { bucket: &bucket, name };
+        let of = Name { bucket: &bucket, name: &stored };
         let begin = BeginUpload { of, upload: &upload, session: &session };
         self.change_object(&begin, exchange.deadline()).await?;
         Ok(xml_reply(200, parts::begun(&bucket.name, name, &upload)))
@@ -53,13 +54,14 @@ impl XmlApi<'_> {
         (upload, number): (&str, u32),
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
-        let of = Name { bucket: &bucket, name };
+        let mut bucket = self.bucket(bucket).await?;
+        let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
+        let of = Name { bucket: &bucket, name: &stored };
         self.parts_session(exchange, &of, upload)
             .await?
             .ok_or_else(|| ObjectError::no_such_upload(upload))?;
         let described = described(exchange, name)?;
-        let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload: upload.to_owned() };
+        let user = BlobUser { bucket: bucket.id, name: of.name.to_owned(), upload: upload.to_owned() };
         let mut receiver = Receiver::new(self.blobs.clone(), user);
         self.receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish_part(&described.announced, exchange.now.into()).await?;
@@ -95,13 +97,14 @@ impl XmlApi<'_> {
                 )?
             }
         };
-        let bucket = self.bucket(bucket).await?;
-        let of = Name { bucket: &bucket, name };
+        let mut bucket = self.bucket(bucket).await?;
+        let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
+        let of = Name { bucket: &bucket, name: &stored };
         let made = match self.parts_session(exchange, &of, upload).await? {
             Some(session) => self.join_parts(exchange, of, upload, &session, &list).await?,
             // The client did not hear the first answer, and asks again.
             None => {
-                let answer = self.router.get(&of.key(&ObjectRow::Answer(upload.into()))).await?;
+                let answer = self.row(of, &ObjectRow::Answer(upload.into())).await?;
                 let answer = answer.ok_or_else(|| ObjectError::no_such_upload(upload))?;
                 Answer::decode(&answer)?.generation()?
             }
@@ -154,8 +157,9 @@ impl XmlApi<'_> {
         name: &str,
         upload: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
-        let of = Name { bucket: &bucket, name };
+        let mut bucket = self.bucket(bucket).await?;
+        let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
+        let of = Name { bucket: &bucket, name: &stored };
         self.remove_parts(exchange, of, upload).await?;
         self.remove_late_parts(exchange, of, upload).await;
         Ok(Reply::empty(204))
@@ -189,8 +193,9 @@ impl XmlApi<'_> {
         name: &str,
         upload: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
-        let of = Name { bucket: &bucket, name };
+        let mut bucket = self.bucket(bucket).await?;
+        let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
+        let of = Name { bucket: &bucket, name: &stored };
         let session = self.parts_session(exchange, &of, upload).await?;
         let session = session.ok_or_else(|| ObjectError::no_such_upload(upload))?;
         let after = exchange.query.number("part-number-marker")?.unwrap_or(0);
@@ -226,7 +231,7 @@ impl XmlApi<'_> {
         of: &Name<'_>,
         upload: &str,
     ) -> Result<Option<Session>, Failure> {
-        let row = self.router.get(&of.key(&ObjectRow::Upload(upload.into()))).await?;
+        let row = self.row(*of, &ObjectRow::Upload(upload.into())).await?;
         let session = row.map(|row| Session::decode(&row)).transpose()?;
         Ok(session
             .filter(|session| session.kind == UploadKind::Parts && !session.is_over(exchange.now.into())))

@@ -42,6 +42,10 @@ struct Page<'a> {
 impl XmlApi<'_> {
     pub(super) async fn list_uploads(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
         let bucket = self.bucket(bucket).await?;
+        if bucket.has_folders() {
+            let what = "The list of multipart uploads of a bucket with a hierarchical namespace";
+            return Err(ObjectError::not_implemented(what).into());
+        }
         let text = |name: &str| exchange.parameter(name).unwrap_or_default();
         let (marker, prefix) = (text("key-marker"), text("prefix"));
         let most = exchange.query.number("max-uploads")?.unwrap_or(UPLOADS_MAX).min(UPLOADS_MAX) as usize;
