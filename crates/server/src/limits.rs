@@ -171,6 +171,8 @@ pub const BUCKET_OPENED_AGAIN_MAX: usize = 8;
 pub const FOLDER_TRIES_MAX: usize = 16;
 /// How often a move or a composition begins again because its sources were changed at the same time.
 pub const NAMES_CHANGE_TRIES_MAX: usize = 5;
+/// Folders that one recursive deletion deletes, and objects that it reads at once.
+pub const DELETED_AT_ONCE: usize = 1_000;
 /// Rows of objects that a page reads at once in a bucket with folders.
 pub const WALK_BATCH_ROWS: usize = 512;
 /// Bytes of such rows after which it reads no more at once.

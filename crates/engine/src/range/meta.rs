@@ -158,8 +158,9 @@ pub(super) async fn load(db: &Db, dropped: &DroppedTables) -> Result<Meta, ReadE
                 ReadError::Damaged(Damaged::new(format!("a range's note of a closed bucket: {error}")))
             })?);
         } else if row.key.starts_with(FENCES) {
-            let bucket = decode_bucket_key(&row.key)
-                .map_err(|error| ReadError::Damaged(Damaged::new(format!("a range's note of a fence: {error}"))))?;
+            let bucket = decode_bucket_key(&row.key).map_err(|error| {
+                ReadError::Damaged(Damaged::new(format!("a range's note of a fence: {error}")))
+            })?;
             let fence = row.value.as_ref().try_into().map_err(|_| unknown_meta(&row))?;
             meta.fences.insert(bucket, u64::from_be_bytes(fence));
         } else if row.key == RETIREMENT {

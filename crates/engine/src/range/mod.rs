@@ -16,8 +16,8 @@
 
 mod cache;
 mod closed;
-mod fences;
 mod dropped;
+mod fences;
 mod flush;
 mod gate;
 mod load;
@@ -50,8 +50,8 @@ use slatedb::Db;
 
 pub(crate) use cache::RowBudget;
 use closed::ClosedBuckets;
-use fences::Fences;
 pub(crate) use dropped::Remains;
+use fences::Fences;
 use gate::Gate;
 pub(crate) use gate::{Frozen, HeldBytes};
 use load::Meter;

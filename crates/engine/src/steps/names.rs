@@ -26,6 +26,10 @@ pub enum NamesStep {
     Undone,
     /// The intent of a change that never happened is taken away.
     Cleared,
+    /// Each range has noted that a folder is about to be renamed or deleted.
+    Announced,
+    /// The folder is renamed or deleted.
+    FolderChanged,
 }
 
 /// The hook of these steps. It is called with the name that the step was about.

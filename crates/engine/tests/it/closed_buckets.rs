@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::support::{Passage, memory, open, open_gated, simulated, soon, start, write};
-use rangehold_engine::{Clock, Node, ReadError, WriteError};
+use rangehold_engine::{Clock, Node, ReadError, WriteError, WriteRequest};
 use rangehold_map::key::{bucket_objects, names_from};
 use rangehold_map::{BucketId, Change, KeyRange, PartitionPrefix};
 
@@ -69,6 +69,51 @@ async fn a_closed_bucket_takes_no_writes_over_splits_merges_and_crashes() {
     let node = open(&objects, simulated(&Clock::manual(start()))).await;
     assert_eq!(put(&node, BUCKET, "u").await, Ok(()));
     assert_eq!((names(&node, BUCKET).await, names(&node, OTHER).await), (4, 2));
+    node.close().await;
+}
+
+/// A write that has seen changes of folders up to `seen`. Fails with the fence that it meets.
+async fn put_having_seen(node: &Node, name: &str, seen: u64) -> Result<(), u64> {
+    let partition = PartitionPrefix::object(BUCKET, name);
+    let key = [partition.as_bytes(), &[0]].concat();
+    let request = WriteRequest { seen: Some(seen), ..WriteRequest::new(&partition, &[], soon()) };
+    let judged = |_: &[_], _| Ok::<_, ()>(vec![(key.clone(), Some(vec![1]))]);
+    match node.router().write(&request, judged).await {
+        Ok(_) => Ok(()),
+        Err(WriteError::Fenced(fence)) => Err(fence),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fence_refuses_writes_that_have_seen_less_over_splits_merges_and_crashes() {
+    let objects = memory();
+    let (gate, node) = open_gated(&objects, simulated(&Clock::manual(start()))).await;
+    assert_eq!(put_having_seen(&node, "a", 0).await, Ok(()));
+    split(&node, names_from(BUCKET, "m")).await;
+    node.router().fence_bucket(BUCKET, 2, soon()).await.unwrap();
+    node.router().fence_bucket(BUCKET, 1, soon()).await.unwrap();
+    split(&node, names_from(BUCKET, "t")).await;
+    for name in ["a", "o", "u"] {
+        assert_eq!(put_having_seen(&node, name, 1).await, Err(2));
+        assert_eq!(put_having_seen(&node, name, 2).await, Ok(()));
+        assert_eq!(put(&node, BUCKET, name).await, Ok(()), "folders have no part in it");
+        assert_eq!(put(&node, OTHER, name).await, Ok(()));
+    }
+    let map = node.executor().maps().current();
+    let [left, right] = ["o", "u"].map(|name| map.lookup(&names_from(BUCKET, name)).unwrap().clone());
+    let (left_generation, right_generation) = (left.generation, right.generation);
+    let change = Change::Merge { left: left.id, left_generation, right: right.id, right_generation };
+    node.executor().carry_out(&change).await.unwrap();
+    assert_eq!(put_having_seen(&node, "u", 1).await, Err(2));
+    gate.set(Passage::Dead);
+
+    let node = open(&objects, simulated(&Clock::manual(start()))).await;
+    for name in ["a", "n", "u"] {
+        assert_eq!(put_having_seen(&node, name, 1).await, Err(2));
+    }
+    node.router().unfence_bucket(BUCKET, soon()).await.unwrap();
+    assert_eq!(put_having_seen(&node, "n", 0).await, Ok(()));
     node.close().await;
 }
 

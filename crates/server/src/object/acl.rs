@@ -121,7 +121,11 @@ impl ObjectService {
                 self.change_object(&change, exchange.deadline()).await?
             }
         };
-        let parent = AclParent::Object { bucket: &bucket.name, name: bucket.shown(&name), generation: generation.id.0 };
+        let parent = AclParent::Object {
+            bucket: &bucket.name,
+            name: bucket.shown(&name),
+            generation: generation.id.0,
+        };
         let entries = generation.acl.entries(bucket.project_number, Some(&generation.owner));
         access.shown(exchange, &parent, &generation.etag(), &entries)
     }

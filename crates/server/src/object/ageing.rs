@@ -4,15 +4,17 @@
 //! the rows are read in pages, and what is due is given to the same judges as requests. After each page the walk pauses for as
 //! long as the page took, so that requests come first. Each page reads the bucket again: rules count as they are now.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rangehold_engine::Visit;
-use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, bucket_objects};
+use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, bucket_objects};
 use rangehold_map::{Key, KeyRange};
 use rangehold_protocol::object::ageing::{Ageing, Due, EndUpload, RemoveAnswer, RemovePart, What};
-use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::bucket::{Bucket, Look};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::folder::{ROOT, RemoveRow, stored_parts};
 use rangehold_protocol::object::list::Want;
 use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::write::{Change, Delete, Edit, Expire, Name};
@@ -46,6 +48,8 @@ struct Page {
     rows: usize,
     /// Where the next page begins.
     next: Option<Vec<u8>>,
+    /// The stored name with which the page has ended because the whole name of its folder is needed.
+    unknown: Option<String>,
     /// The first row that could not be read.
     fault: Option<ObjectError>,
 }
@@ -137,14 +141,16 @@ impl ObjectService {
     async fn age_rows(&self, key: &[u8], id: BucketId, done: &mut Done) -> Result<(), Failure> {
         let all = KeyRange::prefix(&bucket_objects(id));
         let (mut from, mut ageing) = (Some(all.low().to_vec()), Ageing::default());
+        let mut look: Option<Look> = None;
         let failures_max = done.failed + AGEING_FAILURES_MAX;
         while let Some(low) = from {
             let begun = Instant::now();
             let Some(row) = self.router.get(key).await? else { return Ok(()) };
-            let bucket = Bucket::decode(&row)?;
+            let mut bucket = Bucket::decode(&row)?;
             if bucket.id != id {
                 return Ok(());
             }
+            bucket.look = self.look_for_rules(&bucket, look.take()).await?;
             let now = Micros::from(self.clock.now());
             let keys = all.intersect(&KeyRange::new(low, None));
             let begin = || Page::new(ageing.clone());
@@ -162,14 +168,53 @@ impl ObjectService {
                     return Err(Failure::unavailable("Too many changes failed."));
                 }
             }
-            (from, ageing) = (page.next, page.ageing);
+            (from, ageing, look) = (page.next, page.ageing, bucket.look.take());
+            if let (Some(stored), Some(look)) = (page.unknown, &mut look) {
+                self.find_folder_of(id, &stored, look).await?;
+                continue;
+            }
             sleep(pause(begun.elapsed())).await;
         }
         Ok(())
     }
 
+    /// What the walk has seen of the folders of a bucket whose rules speak of whole names. What it has seen before a folder
+    /// was renamed or deleted does not count.
+    async fn look_for_rules(&self, bucket: &Bucket, look: Option<Look>) -> Result<Option<Look>, Failure> {
+        if !bucket.has_folders() || bucket.settings.lifecycle.is_none() {
+            return Ok(None);
+        }
+        let seen = self.tree(bucket.id).await?.changes;
+        Ok(Some(look.filter(|look| look.seen == seen).unwrap_or_else(|| Look::new(seen))))
+    }
+
+    /// Finds the whole name of the folder of a stored name. One that was deleted keeps the name under which its rest is stored.
+    async fn find_folder_of(&self, bucket: BucketId, stored: &str, look: &mut Look) -> Result<(), Failure> {
+        let Some((mut id, name)) = stored_parts(stored) else { return Ok(()) };
+        let key = &stored[..stored.len() - name.len()];
+        let mut whole = String::new();
+        while id != ROOT {
+            let Some(folder) = self.folder(bucket, id).await? else {
+                key.clone_into(&mut whole);
+                break;
+            };
+            whole.insert_str(0, &folder.name);
+            id = folder.parent;
+        }
+        look.found_folder(key, &whole);
+        Ok(())
+    }
+
     /// Makes a change that is due. Returns whether there was still something to change.
     async fn carry_out(&self, bucket: &Bucket, due: &Due) -> Result<bool, Failure> {
+        let mut bucket = Cow::Borrowed(bucket);
+        if let Some(look) = &bucket.look {
+            // A rule counts only if its object still has the name for which it was applied.
+            let mut own = Look::new(look.seen);
+            own.found(&due.name, &bucket.whole(&due.name));
+            bucket.to_mut().look = Some(own);
+        }
+        let bucket = &*bucket;
         let of = Name { bucket, name: &due.name };
         let deadline = Instant::now() + REQUEST_WITHIN;
         match &due.what {
@@ -191,6 +236,7 @@ impl ObjectService {
                 self.change_object(&RemovePart { of, upload, number: *number }, deadline).await
             }
             What::RemoveAnswer(upload) => self.change_object(&RemoveAnswer { of, upload }, deadline).await,
+            What::RemoveFolderRow(row) => self.change_object(&RemoveRow { bucket, row }, deadline).await,
             What::Settle(intent) => self.settle(of, intent, deadline).await.map(|()| true),
             What::Forget(id) => self.forget(of, id, deadline).await,
         }
@@ -214,10 +260,14 @@ fn is_for_now(kind: ErrorKind) -> bool {
 
 impl Page {
     fn new(ageing: Ageing) -> Self {
-        Self { ageing, due: Vec::new(), rows: 0, next: None, fault: None }
+        Self { ageing, due: Vec::new(), rows: 0, next: None, unknown: None, fault: None }
     }
 
     fn take(&mut self, bucket: &Bucket, now: Micros, key: &[u8], row: &[u8]) -> Visit {
+        if let Some(stored) = unknown_name(bucket, key) {
+            (self.unknown, self.next) = (Some(stored), Some(key.to_vec()));
+            return Visit::Stop;
+        }
         self.rows += 1;
         let want = self.ageing.visit(bucket, now, key, row, &mut self.due).unwrap_or_else(|fault| {
             self.fault.get_or_insert(fault);
@@ -232,6 +282,13 @@ impl Page {
         });
         Visit::Stop
     }
+}
+
+/// The stored name of a row, if rules need its whole name and its folder is not known.
+fn unknown_name(bucket: &Bucket, key: &[u8]) -> Option<String> {
+    let look = bucket.look.as_ref()?;
+    let key = ObjectKey::decode(key).ok().filter(|key| !key.name.is_empty())?;
+    (!look.knows_folder_of(&key.name)).then(|| key.name.into_owned())
 }
 
 /// The least key above `key`.

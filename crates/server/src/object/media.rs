@@ -21,8 +21,8 @@ use super::byte_range::{Wanted, wanted};
 use super::encryption::{check_key, customer_key};
 use super::exchange::Exchange;
 use super::failure::Failure;
-use super::located::Wants;
 use super::gunzip::gunzip;
+use super::located::Wants;
 use super::reply::{Content, Reply};
 use crate::fair::Tenant;
 use crate::limits;
@@ -86,7 +86,8 @@ impl ObjectService {
         let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
         let key = customer_key(exchange, "x-goog-encryption")?;
         for _ in 0..TRIES_MAX {
-            let Some((generation, content)) = self.opened(exchange, &bucket, &name, key, &check).await? else {
+            let Some((generation, content)) = self.opened(exchange, &bucket, &name, key, &check).await?
+            else {
                 continue;
             };
             match self.media(exchange, &generation, content).await {

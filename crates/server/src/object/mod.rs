@@ -24,6 +24,8 @@ mod exchange;
 mod failure;
 mod faults;
 mod finish;
+mod folder_changes;
+mod folders;
 mod grpc;
 mod gunzip;
 mod hmac_keys;
@@ -48,6 +50,8 @@ mod rows;
 mod settle;
 mod several;
 mod transfer;
+mod tree_page;
+mod tree_walk;
 mod upkeep;
 mod upload;
 mod xml;
@@ -505,6 +509,12 @@ impl ObjectService {
             Op::OperationsList => self.list_operations(exchange, bucket).await,
             Op::OperationsGet => self.get_operation(exchange, bucket, &call.id).await,
             Op::OperationsCancel => self.cancel_operation(exchange, bucket, &call.id).await,
+            Op::FoldersList => self.list_folders(exchange, bucket).await,
+            Op::FoldersInsert => self.insert_folder(exchange, bucket, body).await,
+            Op::FoldersGet => self.get_folder(exchange, bucket, &call.id).await,
+            Op::FoldersDelete => self.delete_folder(exchange, bucket, &call.id).await,
+            Op::FoldersDeleteRecursive => self.delete_folder_recursively(exchange, bucket, &call.id).await,
+            Op::FoldersRename => self.rename_folder(exchange, bucket, &call.id, &call.to_object).await,
             other => Err(ObjectError::not_implemented(other.name()).into()),
         }
     }

@@ -306,17 +306,21 @@ fn gives(role: &str, permission: &str) -> bool {
     let short = permission.strip_prefix("storage.").unwrap_or_default();
     match role.strip_prefix("roles/storage.").unwrap_or_default() {
         "admin" => true,
-        "folderAdmin" | "objectAdmin" => {
-            short.starts_with("objects.") || short.starts_with("managedFolders.")
+        "folderAdmin" => short.starts_with("folders.") || short.starts_with("managedFolders."),
+        "objectAdmin" => {
+            let of = short.split_once('.').map_or(short, |(of, _)| of);
+            matches!(of, "objects" | "folders" | "managedFolders")
         }
         "objectUser" => {
             short.starts_with("objects.")
+                || short.starts_with("folders.")
                 || (short.starts_with("managedFolders.") && !short.ends_with("IamPolicy"))
         }
         "objectViewer" => {
-            matches!(short, "objects.get" | "objects.list" | "managedFolders.get" | "managedFolders.list")
+            let (of, done) = short.split_once('.').unwrap_or_default();
+            matches!(of, "objects" | "folders" | "managedFolders") && matches!(done, "get" | "list")
         }
-        "objectCreator" => matches!(short, "objects.create" | "managedFolders.create"),
+        "objectCreator" => matches!(short, "objects.create" | "folders.create" | "managedFolders.create"),
         "bucketViewer" => matches!(short, "buckets.get" | "buckets.list"),
         "legacyBucketReader" => {
             matches!(short, "buckets.get" | "objects.list" | "managedFolders.get" | "managedFolders.list")
@@ -352,6 +356,11 @@ fn permission_of(operation: Op) -> &'static str {
         Op::ObjectsRestore | Op::ObjectsBulkRestore => "storage.objects.restore",
         Op::ObjectAclList | Op::ObjectAclGet | Op::ObjectsGetIamPolicy => "storage.objects.getIamPolicy",
         Op::ObjectsSetIamPolicy => "storage.objects.setIamPolicy",
+        Op::FoldersList => "storage.folders.list",
+        Op::FoldersInsert => "storage.folders.create",
+        Op::FoldersGet => "storage.folders.get",
+        Op::FoldersDelete | Op::FoldersDeleteRecursive => "storage.folders.delete",
+        Op::FoldersRename => "storage.folders.rename",
         Op::ObjectAclInsert | Op::ObjectAclPatch | Op::ObjectAclUpdate | Op::ObjectAclDelete => {
             "storage.objects.setIamPolicy"
         }

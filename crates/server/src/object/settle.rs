@@ -66,7 +66,7 @@ impl ObjectService {
         deadline: Instant,
     ) -> Result<(), Failure> {
         let at = Name { bucket: of.bucket, name: &intent.target };
-        let Decided { decision, sources, .. } = self.try_change(&Settle { at, intent }, deadline).await?;
+        let Decided { decision, sources, .. } = self.judged(&Settle { at, intent }, None, deadline).await?;
         match decision {
             Decision::Committed => self.finish(at, &intent.id, &sources, deadline).await,
             Decision::Undone => {
@@ -78,7 +78,7 @@ impl ObjectService {
 
     /// Takes the intent of a change that was undone, or will never be committed, from a source.
     pub(super) async fn clear(&self, of: Name<'_>, id: &str, deadline: Instant) -> Result<(), Failure> {
-        self.try_change(&End { of, id, decision: Decision::Undone }, deadline).await?;
+        self.judged(&End { of, id, decision: Decision::Undone }, None, deadline).await?;
         self.names_hook.after(NamesStep::Cleared, of.name.to_owned()).await;
         Ok(())
     }
@@ -89,7 +89,7 @@ impl ObjectService {
         let Some(decided) = row.map(|row| Decided::decode(&row)).transpose()? else { return Ok(false) };
         match decided.decision {
             Decision::Committed => self.finish(at, id, &decided.sources, deadline).await.map(|()| true),
-            Decision::Undone => Ok(self.try_change(&Forget { at, id }, deadline).await?),
+            Decision::Undone => Ok(self.judged(&Forget { at, id }, None, deadline).await?),
         }
     }
 
@@ -116,10 +116,10 @@ impl ObjectService {
     ) -> Result<(), Failure> {
         for name in sources {
             let of = Name { bucket: at.bucket, name };
-            self.try_change(&End { of, id, decision: Decision::Committed }, deadline).await?;
+            self.judged(&End { of, id, decision: Decision::Committed }, None, deadline).await?;
             self.names_hook.after(NamesStep::Ended, name.clone()).await;
         }
-        self.try_change(&Forget { at, id }, deadline).await?;
+        self.judged(&Forget { at, id }, None, deadline).await?;
         self.names_hook.after(NamesStep::Forgotten, at.name.to_owned()).await;
         Ok(())
     }

@@ -120,7 +120,8 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         bucket: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, id, name) = self.place_of(exchange, bucket, exchange.query.required("upload_id")?).await?;
+        let (bucket, id, name) =
+            self.place_of(exchange, bucket, exchange.query.required("upload_id")?).await?;
         let of = Name { bucket: &bucket, name: &name };
         let cancel = CancelUpload { of, upload: id };
         self.change_object(&cancel, exchange.deadline()).await?;

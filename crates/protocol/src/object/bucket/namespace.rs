@@ -43,7 +43,9 @@ impl<'de> Deserialize<'de> for Namespace {
             0 => Ok(Self::Flat),
             1 => Ok(Self::FlatInSpite),
             2 => Ok(Self::Folders),
-            byte => Err(D::Error::invalid_value(Unexpected::Unsigned(byte.into()), &"0 to 2 for a namespace")),
+            byte => {
+                Err(D::Error::invalid_value(Unexpected::Unsigned(byte.into()), &"0 to 2 for a namespace"))
+            }
         }
     }
 }
@@ -56,7 +58,8 @@ mod tests {
 
     #[test]
     fn a_namespace_is_one_byte_and_the_two_values_of_older_rows_stay_flat() {
-        for (namespace, byte) in [(Namespace::Flat, 0), (Namespace::FlatInSpite, 1), (Namespace::Folders, 2)] {
+        for (namespace, byte) in [(Namespace::Flat, 0), (Namespace::FlatInSpite, 1), (Namespace::Folders, 2)]
+        {
             assert_eq!(postcard::to_allocvec(&namespace).expect("a byte"), [byte]);
             assert_eq!(postcard::from_bytes(&[byte]), Ok(namespace));
         }

@@ -147,6 +147,7 @@ fn requests() -> impl Strategy<Value = ListRequest> {
                 start_offset,
                 end_offset,
                 include_trailing_delimiter,
+                include_folders: false,
                 shown,
                 glob: (!glob.is_empty()).then(|| Glob::new(glob).expect("a good pattern")),
                 filter: Filter::default(),

@@ -89,7 +89,9 @@ impl Restore<'_> {
     fn not_deleted(&self) -> ObjectError {
         let message = format!(
             "Generation {} of {}/{} is not soft-deleted, or can no longer be restored.",
-            self.generation.0, self.of.bucket.name, self.of.shown()
+            self.generation.0,
+            self.of.bucket.name,
+            self.of.shown()
         );
         ObjectError::new(ErrorKind::BucketRule, message)
     }

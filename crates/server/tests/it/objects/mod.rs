@@ -3,6 +3,7 @@
 mod addresses;
 mod ageing;
 mod buckets;
+mod folders;
 mod grpc;
 mod moves;
 mod operations;
