@@ -20,6 +20,7 @@
 pub mod allowed;
 pub mod azurite;
 pub mod client;
+pub mod folder_load;
 pub mod http;
 pub mod load;
 pub mod needs;

@@ -306,7 +306,7 @@ impl Client {
         let Ok(reply) = answer else { return };
         let weather = self.world.weather();
         if self.service == Service::Objects {
-            if objects::is_wrong(reply.status, weather, self.world.is_cloud()) {
+            if objects::is_wrong(reply, weather, self.world.is_cloud()) {
                 let line = reply.body.replace('\n', " ");
                 self.world.found(format_args!("{} was told {} to {shown}: {line}", self.name, reply.status));
             }

@@ -83,6 +83,48 @@ pub fn create_bucket(bucket: &str) -> Request {
     with_json("POST", "/storage/v1/b?project=sim".to_owned(), &body)
 }
 
+/// Creates a bucket with folders.
+pub fn create_tree(bucket: &str) -> Request {
+    let body = json!({
+        "name": bucket,
+        "hierarchicalNamespace": {"enabled": true},
+        "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": true}},
+        "softDeletePolicy": {"retentionDurationSeconds": "0"},
+    });
+    with_json("POST", "/storage/v1/b?project=sim".to_owned(), &body)
+}
+
+/// Uploads an object of which nothing but its bytes is told.
+pub fn put(bucket: &str, name: &str, bytes: &[u8]) -> Request {
+    let name = percent_encoded(name);
+    let target = format!("/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}");
+    Request { body: bytes.to_vec(), ..request("POST", target) }
+}
+
+/// Renames a folder.
+pub fn rename_folder(bucket: &str, from: &str, to: &str) -> Request {
+    let (from, to) = (percent_encoded(from), percent_encoded(to));
+    request("POST", format!("/storage/v1/b/{bucket}/folders/{from}/renameTo/folders/{to}"))
+}
+
+/// Deletes a folder, which must be empty.
+pub fn delete_folder(bucket: &str, name: &str) -> Request {
+    request("DELETE", format!("/storage/v1/b/{bucket}/folders/{}", percent_encoded(name)))
+}
+
+/// Asks for all names that begin with `prefix`, up to 1,000.
+pub fn list_names(bucket: &str, prefix: &str) -> Request {
+    request("GET", format!("/storage/v1/b/{bucket}/o?fields=items/name,nextPageToken&prefix={}", percent_encoded(prefix)))
+}
+
+/// The names in a reply to [`list_names`]; `None` if it has not all of them.
+pub fn names_in(reply: &Reply) -> Option<Vec<String>> {
+    let json: Json = serde_json::from_str(&reply.body).ok().filter(|_| reply.status == 200)?;
+    let items = json["items"].as_array().map_or(&[][..], Vec::as_slice);
+    let names = items.iter().map(|item| item["name"].as_str().map(str::to_owned)).collect();
+    if json["nextPageToken"].is_null() { names } else { None }
+}
+
 /// Deletes a bucket, which must be empty.
 pub fn delete_bucket(bucket: &str) -> Request {
     request("DELETE", format!("/storage/v1/b/{bucket}"))
@@ -247,9 +289,13 @@ pub fn page(reply: &Reply) -> Option<ObjectPage> {
 }
 
 /// Whether the service may not answer with this status.
-pub(super) fn is_wrong(status: u16, weather: &Weather, is_cloud: bool) -> bool {
+pub(super) fn is_wrong(reply: &Reply, weather: &Weather, is_cloud: bool) -> bool {
+    // What a request looked for was renamed at the same time.
+    if reply.status == 503 && reply.body.contains("renamed or deleted") {
+        return false;
+    }
     let spoilt = weather.is_on(Fault::FlippedBit) || weather.is_on(Fault::MisdirectedRead);
-    match status {
+    match reply.status {
         500 => !spoilt,
         // No fault that a client may notice is on, so no error may be seen either.
         408 | 429 | 502.. => weather.is_harmless() && !is_cloud,

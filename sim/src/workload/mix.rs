@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::bank::Bank;
 use super::ledger::Ledger;
 use super::objects::tokens::Tokens;
-use super::objects::{self, Objects, lives, versions};
+use super::objects::{self, Folders, Objects, lives, versions};
 use super::register::Registers;
 use super::tables::Tables;
 use super::{large, listing};
@@ -46,15 +46,17 @@ pub(crate) struct Mix<'a> {
     bank: Arc<Bank>,
     objects: Option<Arc<Objects>>,
     tokens: Arc<Tokens>,
+    folders: Option<Arc<Folders>>,
 }
 
 impl<'a> Mix<'a> {
     /// Makes the tables and the rows that the workloads need, however long it takes.
     pub(crate) async fn set_up(world: &'a World, client: &mut Client) -> Self {
         let objects = if world.size().objects { Some(Objects::set_up(world).await) } else { None };
+        let folders = if world.size().objects { Some(Folders::set_up(world).await) } else { None };
         let registers = Registers::new(4, 2);
         let (ledger, bank, tokens) = Default::default();
-        let mix = Self { world, registers, ledger, bank, objects, tokens };
+        let mix = Self { world, registers, ledger, bank, objects, tokens, folders };
         mix.registers.set_up(client).await;
         mix.bank.set_up(client).await;
         listing::set_up(client).await;
@@ -99,6 +101,9 @@ impl<'a> Mix<'a> {
         if let Some(objects) = &self.objects {
             self.begin_objects(&mut clients, objects, end_at);
         }
+        if let Some(folders) = &self.folders {
+            self.begin_folders(&mut clients, folders, end_at);
+        }
         if self.world.weather().is_on(Fault::FlashCrowd) {
             for number in 0..CROWD {
                 let client = self.client(&format!("crowd{number}"));
@@ -131,6 +136,17 @@ impl<'a> Mix<'a> {
         if self.world.processes() == 1 && !self.world.weather().is_on(Fault::TwoLives) {
             clients.spawn(objects::again_and_again(client("tidy"), end_at, (100, 2_500)));
         }
+    }
+
+    /// Starts the clients of the folders. Their requests arrive once: a rename that arrives again would be another one.
+    fn begin_folders(&self, clients: &mut JoinSet<()>, folders: &Arc<Folders>, end_at: Duration) {
+        let client = |name: &str| Client::of_objects(self.world, name).only_once();
+        for number in 0..OBJECT_CLIENTS {
+            let client = client(&format!("filer{number}"));
+            clients.spawn(Arc::clone(folders).write(client, end_at, (100, 1_200)));
+        }
+        clients.spawn(Arc::clone(folders).take_away(client("renamer"), end_at, (200, 2_000)));
+        clients.spawn(Arc::clone(folders).watch(client("watcher"), end_at, (200, 2_500)));
     }
 
     /// Starts clients that stay with one process each, and so ask it even after it stood still.
@@ -175,6 +191,9 @@ impl<'a> Mix<'a> {
             self.tokens.look_at_last(self.world).await;
             objects::at_last(self.world).await;
             undecided += objects.check(self.world);
+        }
+        if let Some(folders) = &self.folders {
+            folders.check(&mut Client::of_objects(self.world, "last of folders").only_once()).await;
         }
         undecided
     }

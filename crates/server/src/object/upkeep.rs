@@ -81,8 +81,8 @@ fn row_names(key: &[u8], row: &[u8], blob: BlobId, upload: &str) -> bool {
         Ok(ObjectRow::NotLive(_)) => Generation::decode(row).map_or(true, |old| old.uses(blob, upload)),
         Ok(ObjectRow::Upload(id) | ObjectRow::Part { upload: id, .. }) => id == upload,
         Ok(ObjectRow::Content(_) | ObjectRow::Answer(_) | ObjectRow::Outcome(_)) => false,
-        Ok(ObjectRow::Tree | ObjectRow::Folder(_) | ObjectRow::FolderName { .. }) => false,
         Err(_) => true,
+        Ok(ObjectRow::Tree | ObjectRow::Folder(_) | ObjectRow::FolderName { .. }) => false,
     }
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Some names last: nobody writes them after the beginning, so each walk through the bucket must show each of them once.
 
+mod folders;
 mod known;
 mod listing;
 pub mod lives;
@@ -17,6 +18,7 @@ mod tidy;
 pub mod tokens;
 pub mod versions;
 
+pub use self::folders::Folders;
 pub use self::tidy::{again_and_again, at_last};
 
 use std::sync::atomic::{AtomicU64, Ordering};
