@@ -74,7 +74,8 @@ impl FolderLoad {
         let made = &Mutex::new(std::mem::take(&mut self.made));
         let first = self.next;
         let result = std::thread::scope(|scope| {
-            let writers = [0, 1].map(|writer| scope.spawn(move || write(address, stop, made, first + writer)));
+            let writers =
+                [0, 1].map(|writer| scope.spawn(move || write(address, stop, made, first + writer)));
             let renamer = scope.spawn(|| self.rename(address, stop, made));
             let result = work();
             stop.store(true, Ordering::Relaxed);
@@ -125,7 +126,10 @@ impl FolderLoad {
             wrong(Kind::Wrong, format!("the object {name} lies in {folders:?}"));
         }
         for name in self.made.iter().filter(|name| !places.contains_key(name.as_str())) {
-            wrong(Kind::Lost, format!("the object {name}, which was acknowledged, in a folder that was renamed"));
+            wrong(
+                Kind::Lost,
+                format!("the object {name}, which was acknowledged, in a folder that was renamed"),
+            );
         }
         let lies_in = |wanted: &str| {
             let there = all.iter().filter(|(folder, _)| folder == wanted);

@@ -114,7 +114,13 @@ pub fn delete_folder(bucket: &str, name: &str) -> Request {
 
 /// Asks for all names that begin with `prefix`, up to 1,000.
 pub fn list_names(bucket: &str, prefix: &str) -> Request {
-    request("GET", format!("/storage/v1/b/{bucket}/o?fields=items/name,nextPageToken&prefix={}", percent_encoded(prefix)))
+    request(
+        "GET",
+        format!(
+            "/storage/v1/b/{bucket}/o?fields=items/name,nextPageToken&prefix={}",
+            percent_encoded(prefix)
+        ),
+    )
 }
 
 /// The names in a reply to [`list_names`]; `None` if it has not all of them.

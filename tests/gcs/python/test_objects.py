@@ -66,6 +66,31 @@ class Buckets(ServiceTest):
         matched = bucket.list_blobs(match_glob="*/[0-1]")
         self.assertEqual([blob.name for blob in matched], ["a/0", "a/1", "b/0", "b/1"])
 
+    def test_a_folder_of_a_hierarchical_namespace_is_renamed_with_what_lies_in_it(self):
+        bucket = self.client.bucket(f"rangehold-{uuid.uuid4().hex}")
+        bucket.hierarchical_namespace_enabled = True
+        bucket.iam_configuration.uniform_bucket_level_access_enabled = True
+        bucket.create()
+        self.assertTrue(self.client.get_bucket(bucket.name).hierarchical_namespace_enabled)
+        for name in ("a-b/x", "a/1", "a/b/2", "top"):
+            bucket.blob(name).upload_from_string(name)
+        folders = f"/b/{bucket.name}/folders"
+        call = self.client._connection.api_request
+        done = call(method="POST", path=f"{folders}/a%2F/renameTo/folders/z%2F")
+        self.assertTrue(done["done"])
+        names = ["a-b/x", "top", "z/1", "z/b/2"]
+        self.assertEqual([blob.name for blob in bucket.list_blobs()], names)
+        self.assertEqual(bucket.blob("z/b/2").download_as_bytes(), b"a/b/2")
+        for name in names:
+            bucket.blob(name).delete()
+        listing = bucket.list_blobs(delimiter="/", include_folders_as_prefixes=True)
+        self.assertEqual(list(listing), [])
+        self.assertEqual(listing.prefixes, {"a-b/", "z/"})
+        for folder in reversed(call(method="GET", path=folders)["items"]):
+            name = folder["name"].replace("/", "%2F")
+            call(method="DELETE", path=f"{folders}/{name}")
+        bucket.delete()
+
     def test_versions_are_kept_if_the_bucket_says_so(self):
         bucket = self.bucket(versioning_enabled=True)
         generations = []

@@ -288,7 +288,8 @@ impl Page {
 fn unknown_name(bucket: &Bucket, key: &[u8]) -> Option<String> {
     let look = bucket.look.as_ref()?;
     let key = ObjectKey::decode(key).ok().filter(|key| !key.name.is_empty())?;
-    (!look.knows_folder_of(&key.name)).then(|| key.name.into_owned())
+    let is_unknown = stored_parts(&key.name).is_some() && !look.knows_folder_of(&key.name);
+    is_unknown.then(|| key.name.into_owned())
 }
 
 /// The least key above `key`.

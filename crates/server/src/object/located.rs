@@ -16,7 +16,7 @@ use rangehold_map::key::{BucketId, ObjectRow};
 use rangehold_protocol::object::bucket::{Bucket, Look};
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::folder::{
-    Folder, Make, ROOT, Raise, Tree, decode_id, folders_of, name_row, stored_name,
+    Folder, Make, ROOT, Raise, Tree, decode_id, folders_of, name_row, stored_name, stored_parts,
 };
 use rangehold_protocol::object::write::Name;
 use tokio::time::{Instant, timeout_at};
@@ -146,6 +146,7 @@ impl ObjectService {
 
     /// A row of a name. If folders were renamed or deleted since the name was looked for, it is looked for again.
     pub(super) async fn row(&self, of: Name<'_>, row: &ObjectRow<'_>) -> Result<Option<Bytes>, Failure> {
+        check_located(of)?;
         let key = of.key(row);
         let Some(look) = &of.bucket.look else { return Ok(self.router.get(&key).await?) };
         let mut seen = look.seen;
@@ -189,6 +190,15 @@ impl ObjectService {
             seen = Some(seen.unwrap_or(u64::MAX).min(way.tree.changes));
         }
         Ok(seen.unwrap_or(look.seen))
+    }
+}
+
+/// Refuses a request that takes a whole name for a stored one: it does not know of folders.
+pub(super) fn check_located(of: Name<'_>) -> Result<(), ObjectError> {
+    let is_whole = of.bucket.has_folders() && !of.name.is_empty() && stored_parts(of.name).is_none();
+    match is_whole {
+        false => Ok(()),
+        true => Err(ObjectError::not_implemented("This request, in a bucket with a hierarchical namespace,")),
     }
 }
 

@@ -15,7 +15,7 @@ use tracing::warn;
 
 use super::ObjectService;
 use super::failure::Failure;
-use super::located::moved_meanwhile;
+use super::located::{check_located, moved_meanwhile};
 use crate::limits::{BUCKET_OPENED_AGAIN_MAX, FOLDER_TRIES_MAX, INTENTS_MET_MAX};
 
 /// What a judge decided: the rows that change, and what the handler answers with.
@@ -105,6 +105,7 @@ impl ObjectService {
         deadline: Instant,
     ) -> Result<J::Answer, Tried> {
         let of = judge.name();
+        check_located(of).map_err(|error| Tried::Failed(error.into()))?;
         let (partition, keys) = (of.partition(), judge.keys());
         // Only the walk knows buckets that were deleted: it removes what they have left.
         let of_closed = of.bucket.deleted.is_some();

@@ -165,7 +165,9 @@ impl Folders {
                 .collect();
             if lies != *lay {
                 let different: Vec<_> = lies.symmetric_difference(lay).collect();
-                world.found(format_args!("{folder} has changed after its rename was acknowledged: {different:?}"));
+                world.found(format_args!(
+                    "{folder} has changed after its rename was acknowledged: {different:?}"
+                ));
             }
         }
     }
