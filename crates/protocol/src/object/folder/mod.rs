@@ -25,7 +25,7 @@
 //! All of them are made only if no folder was renamed or deleted since the sender looked ([`Tree::changes`]); so the ids that
 //! it found still stand for the names that it meant. Writes of objects are judged elsewhere, and cannot ask that row. They
 //! are kept in order by fences: each range refuses writes that have not seen a change which was announced to it. See
-//! `docs/design/0016-folders.md`.
+//! `docs/design/0017-folders.md`.
 
 mod judge;
 mod name;
