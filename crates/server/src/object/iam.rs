@@ -14,6 +14,7 @@ use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
+use super::located::Wants;
 use super::managed_folders::{missing, with_slash};
 use super::permission::Place;
 use super::reply::Reply;
@@ -114,9 +115,9 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
-        bucket.check_lists_in_use()?;
-        let generation = self.generation(&bucket, name, exchange.generation()?).await?;
+        self.bucket(bucket).await?.check_lists_in_use()?;
+        let (bucket, stored) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let generation = self.generation(&bucket, &stored, exchange.generation()?).await?;
         resource(exchange, object_policy(&bucket, name, &generation))
     }
 
@@ -129,15 +130,15 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let body = self.body_object(exchange, body).await?;
-        let bucket = self.bucket(bucket).await?;
-        bucket.check_lists_in_use()?;
+        self.bucket(bucket).await?.check_lists_in_use()?;
+        let (bucket, stored) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
         let etag = body.get("etag").and_then(Value::as_str).filter(|etag| !etag.is_empty());
         let conditions = Conditions { tag_match: etag.map(Tags::parse), ..Conditions::default() };
         let lines = acl_of_bindings(body, &bucket)?;
         let patch: Map<String, Value> = Map::from_iter([("acl".to_owned(), lines)]);
         let mode = BodyMode::Patch { whole: &[] };
         let edit = Edit::Body { body: &patch, mode, acl: None, may_override: false };
-        let of = Name { bucket: &bucket, name };
+        let of = Name { bucket: &bucket, name: &stored };
         let change = Change { of, generation: exchange.generation()?, conditions: &conditions, edit };
         let changed = self.change_object(&change, exchange.deadline()).await?;
         resource(exchange, object_policy(&bucket, name, &changed))

@@ -12,6 +12,7 @@ use super::{XmlApi, xml_reply};
 use crate::limits::DELETES_AT_ONCE;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
+use crate::object::located::Wants;
 use crate::object::permission::DELETE;
 use crate::object::reply::Reply;
 
@@ -44,7 +45,9 @@ impl XmlApi<'_> {
         let deleted = async {
             self.permit(exchange, DELETE, bucket, Some(name)).await?;
             self.admit_name(exchange, &bucket.name, name, Usage::Write).await?;
-            let (of, conditions) = (Name { bucket, name }, Conditions::default());
+            let mut bucket = bucket.clone();
+            let stored = self.located(&mut bucket, name, Wants::There, exchange.deadline()).await?;
+            let (of, conditions) = (Name { bucket: &bucket, name: &stored }, Conditions::default());
             let delete = Delete { of, generation: target.generation, conditions: &conditions };
             self.change_object(&delete, exchange.deadline()).await
         };

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::{XmlApi, conditions, xml_reply};
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
+use crate::object::located::Wants;
 use crate::object::reply::Reply;
 
 impl XmlApi<'_> {
@@ -58,9 +59,9 @@ impl XmlApi<'_> {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
-        bucket.check_lists_in_use()?;
-        let generation = self.generation(&bucket, name, exchange.generation()?).await?;
+        self.bucket(bucket).await?.check_lists_in_use()?;
+        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let generation = self.generation(&bucket, &name, exchange.generation()?).await?;
         let entries = generation.acl.entries(bucket.project_number, Some(&generation.owner));
         Ok(xml_reply(200, acl::rendered(Some(&generation.owner), &entries))
             .header("x-goog-generation", generation.id.0.to_string())
@@ -80,11 +81,11 @@ impl XmlApi<'_> {
             Some(_) => Map::new(),
             None => Map::from_iter([("acl".to_owned(), acl::read(&document)?)]),
         };
-        let bucket = self.bucket(bucket).await?;
+        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
         let conditions = conditions(exchange)?;
         let edit =
             Edit::Body { body: &patch, mode: BodyMode::Patch { whole: &[] }, acl: list, may_override: false };
-        let of = Name { bucket: &bucket, name };
+        let of = Name { bucket: &bucket, name: &name };
         let change = Change { of, generation: exchange.generation()?, conditions: &conditions, edit };
         let changed = self.change_object(&change, exchange.deadline()).await?;
         Ok(Reply::empty(200)
