@@ -2,11 +2,14 @@
 //!
 //! Of each name, the soft-deleted generation that was made last and fits the request is restored. A [`Search`] goes over the
 //! rows of a bucket in their order. It stops between two names, so the name after which it goes on is all that must be kept.
+//!
+//! Patterns are of whole names. In a bucket with folders the caller has put the folders of the rows into [`Bucket::look`].
 
 use rangehold_map::key::{ObjectKey, ObjectRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::bucket::Bucket;
 use super::error::ObjectError;
 use super::generation::{Generation, Head, State};
 use super::glob::Glob;
@@ -40,7 +43,7 @@ pub struct BulkRestore {
 pub struct Job {
     /// What the client asked for.
     pub request: BulkRestore,
-    /// All names up to this one are done.
+    /// All names up to this one, as they are stored, are done.
     pub after: String,
     /// Objects that were restored.
     pub succeeded: u64,
@@ -53,7 +56,7 @@ pub struct Job {
 /// A generation that is to be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The name.
+    /// The name as it is stored.
     pub name: String,
     /// The soft-deleted generation.
     pub generation: u64,
@@ -155,11 +158,11 @@ impl<'a> Search<'a> {
         Self { request, globs, now, begun, rows_max, rows: 0, open: None, found: Found::default() }
     }
 
-    /// Looks at a row.
+    /// Looks at a row of the bucket.
     ///
     /// # Errors
     /// `Internal` for a row that cannot be read.
-    pub fn visit(&mut self, key: &[u8], row: &[u8]) -> Result<Want, ObjectError> {
+    pub fn visit(&mut self, bucket: &Bucket, key: &[u8], row: &[u8]) -> Result<Want, ObjectError> {
         let key = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
         if self.open.as_ref().is_none_or(|open| *open.name != *key.name) {
             self.close();
@@ -167,7 +170,8 @@ impl<'a> Search<'a> {
                 self.found.last = self.open.take().map(|open| open.name);
                 return Ok(Want::Stop);
             }
-            let is_wanted = self.globs.is_empty() || self.globs.iter().any(|glob| glob.matches(&key.name));
+            let whole = bucket.whole(&key.name);
+            let is_wanted = self.globs.is_empty() || self.globs.iter().any(|glob| glob.matches(&whole));
             self.open = Some(Open { name: key.name.to_string(), live: None, candidate: None });
             if !is_wanted {
                 self.rows += 1;

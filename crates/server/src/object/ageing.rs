@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rangehold_engine::Visit;
-use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, bucket_objects};
+use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, bucket_objects};
 use rangehold_map::{Key, KeyRange};
 use rangehold_protocol::object::ageing::{Ageing, Due, EndUpload, RemoveAnswer, RemovePart, What};
 use rangehold_protocol::object::bucket::{Bucket, Look};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
-use rangehold_protocol::object::folder::{ROOT, RemoveRow, stored_parts};
+use rangehold_protocol::object::folder::RemoveRow;
 use rangehold_protocol::object::list::Want;
 use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::write::{Change, Delete, Edit, Expire, Name};
@@ -25,6 +25,7 @@ use tracing::{info, warn};
 use super::ObjectService;
 use super::failure::Failure;
 use super::list::visit_of;
+use super::located::unknown_name;
 use super::upkeep::stops_within;
 use crate::limits::{
     AGEING_AFTER_START, AGEING_FAILURES_MAX, AGEING_PAGE_ROWS, AGEING_PAUSE_MIN, REQUEST_WITHIN,
@@ -188,23 +189,6 @@ impl ObjectService {
         Ok(Some(look.filter(|look| look.seen == seen).unwrap_or_else(|| Look::new(seen))))
     }
 
-    /// Finds the whole name of the folder of a stored name. One that was deleted keeps the name under which its rest is stored.
-    async fn find_folder_of(&self, bucket: BucketId, stored: &str, look: &mut Look) -> Result<(), Failure> {
-        let Some((mut id, name)) = stored_parts(stored) else { return Ok(()) };
-        let key = &stored[..stored.len() - name.len()];
-        let mut whole = String::new();
-        while id != ROOT {
-            let Some(folder) = self.folder(bucket, id).await? else {
-                key.clone_into(&mut whole);
-                break;
-            };
-            whole.insert_str(0, &folder.name);
-            id = folder.parent;
-        }
-        look.found_folder(key, &whole);
-        Ok(())
-    }
-
     /// Makes a change that is due. Returns whether there was still something to change.
     async fn carry_out(&self, bucket: &Bucket, due: &Due) -> Result<bool, Failure> {
         let mut bucket = Cow::Borrowed(bucket);
@@ -282,14 +266,6 @@ impl Page {
         });
         Visit::Stop
     }
-}
-
-/// The stored name of a row, if rules need its whole name and its folder is not known.
-fn unknown_name(bucket: &Bucket, key: &[u8]) -> Option<String> {
-    let look = bucket.look.as_ref()?;
-    let key = ObjectKey::decode(key).ok().filter(|key| !key.name.is_empty())?;
-    let is_unknown = stored_parts(&key.name).is_some() && !look.knows_folder_of(&key.name);
-    is_unknown.then(|| key.name.into_owned())
 }
 
 /// The least key above `key`.

@@ -4,13 +4,15 @@
 //! client asked for, and notes how far it is. So a crash repeats one stretch at most, in which nothing is restored twice: a
 //! restored generation is no longer soft-deleted, and nothing replaces what lives since the operation began.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rangehold_engine::Visit;
 use rangehold_map::key::{BucketRow, KIND_BUCKET, ObjectGeneration, bucket_objects, names_from};
 use rangehold_map::{Key, KeyRange};
-use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::bucket::{Bucket, Look};
 use rangehold_protocol::object::bulk_restore::{BulkRestore, Candidate, Found, Job, Search};
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
@@ -27,11 +29,12 @@ use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
 use super::list::visit_of;
+use super::located::{Wants, moved_meanwhile, unknown_name};
 use super::permission::{CREATE, DELETE};
 use super::reply::Reply;
 use crate::limits::{
-    AGEING_EVERY, AGEING_PAGE_ROWS, AGEING_PAUSE_MIN, JOBS_AGAIN_AFTER, OPERATIONS_RUNNING_MAX,
-    REQUEST_WITHIN,
+    AGEING_EVERY, AGEING_PAGE_ROWS, AGEING_PAUSE_MIN, FOLDER_TRIES_MAX, JOBS_AGAIN_AFTER,
+    OPERATIONS_RUNNING_MAX, REQUEST_WITHIN,
 };
 
 /// What the operation is called.
@@ -124,13 +127,16 @@ impl ObjectService {
         loop {
             let begun = Instant::now();
             // A bucket that was deleted meanwhile has no operations any more.
-            let bucket = match self.bucket(bucket).await {
+            let mut bucket = match self.bucket(bucket).await {
                 Err(Failure(error)) if error.kind == ErrorKind::NoSuchBucket => return Ok(()),
                 other => other?,
             };
             let times = (Micros::from(self.clock.now()), operation.begun);
             let search = Search::new(&job.request, &globs, times, AGEING_PAGE_ROWS);
-            let found = self.candidates(&bucket, &job.after, search).await?;
+            if bucket.has_folders() && !globs.is_empty() {
+                bucket.look = Some(Look::new(self.tree(bucket.id).await?.changes));
+            }
+            let found = self.candidates(&mut bucket, &job.after, search).await?;
             job.skipped += found.skipped;
             for candidate in &found.candidates {
                 self.restore_candidate(&bucket, candidate, &mut job).await?;
@@ -156,23 +162,67 @@ impl ObjectService {
         }
     }
 
-    /// What a search finds behind the name `after`.
-    async fn candidates(&self, bucket: &Bucket, after: &str, search: Search<'_>) -> Result<Found, Failure> {
+    /// What a search finds behind the name `after`. Folders whose whole names it needs are looked for on the way.
+    async fn candidates(
+        &self,
+        bucket: &mut Bucket,
+        after: &str,
+        mut search: Search<'_>,
+    ) -> Result<Found, Failure> {
         // The least name behind `after`.
         let low = if after.is_empty() { after.to_owned() } else { format!("{after}\0") };
-        let keys = KeyRange::prefix(&bucket_objects(bucket.id))
-            .intersect(&KeyRange::new(names_from(bucket.id, &low), None));
-        let begin = || (search.clone(), None);
-        let scanned = self.router.scan(&keys, begin, |(search, fault), key, row| {
-            visit_of(search.visit(key, row).unwrap_or_else(|error| {
-                *fault = Some(error);
-                Want::Stop
-            }))
-        });
-        match scanned.await? {
-            (_, Some(fault)) => Err(fault.into()),
-            (search, None) => Ok(search.finish()),
+        let (all, mut low) = (KeyRange::prefix(&bucket_objects(bucket.id)), names_from(bucket.id, &low));
+        loop {
+            let keys = all.intersect(&KeyRange::new(low, None));
+            let (of, begin) = (&*bucket, || (search.clone(), None, None));
+            let scanned = self.router.scan(&keys, begin, |(search, unknown, fault), key, row| {
+                if let Some(stored) = unknown_name(of, key) {
+                    *unknown = Some((stored, key.to_vec()));
+                    return Visit::Stop;
+                }
+                visit_of(search.visit(of, key, row).unwrap_or_else(|error| {
+                    *fault = Some(error);
+                    Want::Stop
+                }))
+            });
+            let (searched, unknown, fault) = scanned.await?;
+            if let Some(fault) = fault {
+                return Err(fault.into());
+            }
+            let (Some((stored, key)), Some(look)) = (unknown, &mut bucket.look) else {
+                return Ok(searched.finish());
+            };
+            self.find_folder_of(bucket.id, &stored, look).await?;
+            (search, low) = (searched, key);
         }
+    }
+
+    /// The bucket for a write of a stored name that a scan has found, with a look of its own, so that the write meets fences.
+    /// `None` if the folder of the name was deleted.
+    async fn bucket_of<'b>(
+        &self,
+        bucket: &'b Bucket,
+        stored: &str,
+    ) -> Result<Option<Cow<'b, Bucket>>, Failure> {
+        if !bucket.has_folders() {
+            return Ok(Some(Cow::Borrowed(bucket)));
+        }
+        for _ in 0..FOLDER_TRIES_MAX {
+            let seen = self.tree(bucket.id).await?.changes;
+            let (mut climbed, mut own) = (bucket.clone(), bucket.clone());
+            let mut look = Look::new(seen);
+            self.find_folder_of(bucket.id, stored, &mut look).await?;
+            (climbed.look, own.look) = (Some(look), None);
+            match self.located(&mut own, &climbed.whole(stored), Wants::There, deadline()).await {
+                Ok(found) if found == stored => return Ok(Some(Cow::Owned(own))),
+                Err(failure) if failure.0.kind != ErrorKind::NoSuchObject => return Err(failure),
+                Ok(_) | Err(_) => {}
+            }
+            if self.tree(bucket.id).await?.changes == seen {
+                return Ok(None);
+            }
+        }
+        Err(moved_meanwhile())
     }
 
     async fn restore_candidate(
@@ -181,9 +231,13 @@ impl ObjectService {
         candidate: &Candidate,
         job: &mut Job,
     ) -> Result<(), Failure> {
+        let Some(bucket) = self.bucket_of(bucket, &candidate.name).await? else {
+            job.failed += 1;
+            return Ok(());
+        };
         let conditions = Conditions { generation_match: Some(candidate.live), ..Conditions::default() };
         let restore = Restore {
-            of: Name { bucket, name: &candidate.name },
+            of: Name { bucket: &bucket, name: &candidate.name },
             generation: ObjectGeneration(candidate.generation),
             token: None,
             conditions: &conditions,

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use rangehold_map::PartitionPrefix;
-use rangehold_map::key::{BucketId, ObjectRow};
+use rangehold_map::key::{BucketId, ObjectKey, ObjectRow};
 use rangehold_protocol::object::bucket::{Bucket, Look};
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::folder::{
@@ -144,6 +144,28 @@ impl ObjectService {
         Ok(self.router.get(&key).await?.map(|row| Folder::decode(&row)).transpose()?)
     }
 
+    /// Finds the whole name of the folder of a stored name. One that was deleted keeps the name under which its rest is stored.
+    pub(super) async fn find_folder_of(
+        &self,
+        bucket: BucketId,
+        stored: &str,
+        look: &mut Look,
+    ) -> Result<(), Failure> {
+        let Some((mut id, name)) = stored_parts(stored) else { return Ok(()) };
+        let key = &stored[..stored.len() - name.len()];
+        let mut whole = String::new();
+        while id != ROOT {
+            let Some(folder) = self.folder(bucket, id).await? else {
+                key.clone_into(&mut whole);
+                break;
+            };
+            whole.insert_str(0, &folder.name);
+            id = folder.parent;
+        }
+        look.found_folder(key, &whole);
+        Ok(())
+    }
+
     /// A row of a name. If folders were renamed or deleted since the name was looked for, it is looked for again.
     pub(super) async fn row(&self, of: Name<'_>, row: &ObjectRow<'_>) -> Result<Option<Bytes>, Failure> {
         check_located(of)?;
@@ -191,6 +213,14 @@ impl ObjectService {
         }
         Ok(seen.unwrap_or(look.seen))
     }
+}
+
+/// The stored name of a row, if the bucket has a look that does not know its folder yet.
+pub(super) fn unknown_name(bucket: &Bucket, key: &[u8]) -> Option<String> {
+    let look = bucket.look.as_ref()?;
+    let key = ObjectKey::decode(key).ok().filter(|key| !key.name.is_empty())?;
+    let is_unknown = stored_parts(&key.name).is_some() && !look.knows_folder_of(&key.name);
+    is_unknown.then(|| key.name.into_owned())
 }
 
 /// Refuses a request that takes a whole name for a stored one: it does not know of folders.
