@@ -84,6 +84,12 @@ impl ObjectService {
                 self.permit(exchange, GET, &bucket, object).await?;
                 self.permit_write(exchange, &bucket, &call.to_object).await
             }
+            // The objects that lie in the folder are deleted too.
+            Op::FoldersDeleteRecursive => {
+                let bucket = self.bucket(&call.bucket).await?;
+                self.permit(exchange, permission_of(call.operation), &bucket, None).await?;
+                self.permit(exchange, DELETE, &bucket, None).await
+            }
             // A deleted bucket has no row of its name, so its project must be asked for in another way.
             Op::BucketsRestore => {
                 let bucket =

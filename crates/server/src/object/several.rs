@@ -45,7 +45,10 @@ pub(super) fn check_may_leave(
         return Ok(());
     }
     let period = bucket.retention_seconds();
-    sources.iter().try_for_each(|(name, live)| live.check_unprotected(&bucket.name, name, period, now))
+    let check = |(name, live): &Leaving<'_>| {
+        live.check_unprotected(&bucket.name, bucket.shown(name), period, now)
+    };
+    sources.iter().try_for_each(check)
 }
 
 impl ObjectService {
