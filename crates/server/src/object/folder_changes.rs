@@ -138,8 +138,9 @@ impl ObjectService {
         conditions: &Conditions,
         deadline: Instant,
     ) -> Result<Folder, Failure> {
-        let _turn = self.turn(bucket, [""], deadline).await?;
+        // The window first: a move whose window is open may wait for the end of this turn.
         let _window = self.window(Name { bucket, name: "" }, deadline).await?;
+        let _turn = self.turn(bucket, [""], deadline).await?;
         let (target, _) = folders_of(to);
         let (to_name, above) = target.split_last().expect("a name that was checked has a folder");
         for _ in 0..FOLDER_TRIES_MAX {
@@ -182,8 +183,9 @@ impl ObjectService {
         conditions: &Conditions,
         deadline: Instant,
     ) -> Result<(), Failure> {
-        let _turn = self.turn(bucket, [""], deadline).await?;
+        // The window first: a move whose window is open may wait for the end of this turn.
         let _window = self.window(Name { bucket, name: "" }, deadline).await?;
+        let _turn = self.turn(bucket, [""], deadline).await?;
         for _ in 0..FOLDER_TRIES_MAX {
             let (id, folder, way) = self.found_folder(bucket, whole).await?;
             let seen = way.tree.changes;

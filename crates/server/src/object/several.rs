@@ -45,9 +45,8 @@ pub(super) fn check_may_leave(
         return Ok(());
     }
     let period = bucket.retention_seconds();
-    let check = |(name, live): &Leaving<'_>| {
-        live.check_unprotected(&bucket.name, bucket.shown(name), period, now)
-    };
+    let check =
+        |(name, live): &Leaving<'_>| live.check_unprotected(&bucket.name, bucket.shown(name), period, now);
     sources.iter().try_for_each(check)
 }
 

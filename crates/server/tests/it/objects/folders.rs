@@ -266,6 +266,36 @@ async fn a_rename_moves_all_that_lies_in_a_folder_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn many_objects_are_deleted_and_restored_by_their_whole_names() {
+    let service = Service::start().await;
+    let kept = TREE.replace(r#""0""#, r#""604800""#);
+    service.object_json("POST", "/storage/v1/b?project=p", &kept).await;
+    for name in ["a/x/1", "a/x/2", "b/3", "c/4"] {
+        assert_eq!(service.store("tree", name, name.as_bytes()).await, 200);
+    }
+    let keys = ["a/x/1", "a/x/2", "b/3", "none/5"].map(|name| format!("<Object><Key>{name}</Key></Object>"));
+    let many = format!("<Delete>{}</Delete>", keys.concat());
+    let deleted = service.send_object(&Request::new("POST", "/tree?delete", &[], many.as_bytes())).await;
+    assert_eq!((deleted.status, deleted.body.matches("<Deleted>").count()), (200, 4), "{}", deleted.body);
+    assert_eq!(service.object_names().await, ["c/4"]);
+    assert_eq!(service.renames("a/", "d/").await, 200);
+    assert_eq!(service.object("DELETE", &format!("{FOLDERS}/b"), "").await.status, 204);
+    // The new name counts, and the folder that was deleted stays so.
+    for (globs, succeeded, failed) in [("a/**", "0", "0"), ("d/**", "2", "0"), ("**", "0", "1")] {
+        let body = json!({ "matchGlobs": [globs] }).to_string();
+        let mut done = service.object_json("POST", "/storage/v1/b/tree/o/bulkRestore", &body).await;
+        let id = done["name"].as_str().and_then(|name| name.rsplit('/').next()).expect("an id").to_owned();
+        while done["done"] != true {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            done = service.object_json("GET", &format!("/storage/v1/b/tree/operations/{id}"), "").await;
+        }
+        let counts = (&done["metadata"]["succeededCount"], &done["metadata"]["failedCount"]);
+        assert_eq!(counts, (&json!(succeeded), &json!(failed)), "{globs}: {done}");
+    }
+    assert_eq!(service.object_names().await, ["c/4", "d/x/1", "d/x/2"]);
+}
+
+#[tokio::test]
 async fn a_write_that_looked_before_a_rename_or_deletion_does_not_land_after_it() {
     let service = Service::start().await.with_tree().await;
     // In the folder itself, and in one below it. What was written meanwhile under the new name stays.
