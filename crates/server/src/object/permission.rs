@@ -312,8 +312,7 @@ fn gives(role: &str, permission: &str) -> bool {
     let short = permission.strip_prefix("storage.").unwrap_or_default();
     match role.strip_prefix("roles/storage.").unwrap_or_default() {
         "admin" => true,
-        "folderAdmin" => short.starts_with("folders.") || short.starts_with("managedFolders."),
-        "objectAdmin" => {
+        "folderAdmin" | "objectAdmin" => {
             let of = short.split_once('.').map_or(short, |(of, _)| of);
             matches!(of, "objects" | "folders" | "managedFolders")
         }
