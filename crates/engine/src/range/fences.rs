@@ -19,6 +19,7 @@ use parking_lot::RwLock;
 use rangehold_map::BucketId;
 use rangehold_map::key::bucket_of;
 use slatedb::WriteBatch;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::{Range, meta};
 use crate::error::ReadError;
@@ -28,7 +29,7 @@ use crate::error::ReadError;
 pub(super) struct Fences {
     fences: RwLock<BTreeMap<BucketId, u64>>,
     /// Held while a note is made, so that the last note in the log has the highest fence.
-    noting: tokio::sync::Mutex<()>,
+    noting: Mutex<()>,
 }
 
 impl Fences {
@@ -82,6 +83,11 @@ impl Range {
     /// Takes over a fence from the range from which this one got its keys.
     pub(super) fn inherit_fence(&self, bucket: BucketId, fence: u64) {
         self.fences.raise(bucket, fence);
+    }
+
+    /// Holds notes of fences up.
+    pub(super) async fn hold_fences(&self) -> MutexGuard<'_, ()> {
+        self.fences.noting.lock().await
     }
 
     /// The fences.

@@ -172,8 +172,13 @@ impl Range {
         for bucket in &inheritance.closed {
             batch.put(meta::closed_key(*bucket), []);
         }
-        for (bucket, fence) in &inheritance.fences {
-            batch.put(meta::fence_key(*bucket), fence.to_be_bytes());
+        // The range is served by now: a fence may have been raised since, and its note is not lowered.
+        let _noting = self.hold_fences().await;
+        let fences = self.fences();
+        for bucket in inheritance.fences.keys() {
+            if let Some(fence) = fences.get(bucket) {
+                batch.put(meta::fence_key(*bucket), fence.to_be_bytes());
+            }
         }
         self.write_own(batch).await
     }

@@ -1,10 +1,11 @@
 //! Closed buckets: no write comes through, also after changes of ranges and crashes, until they are opened again.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::support::{Passage, memory, open, open_gated, simulated, soon, start, write};
-use rangehold_engine::{Clock, Node, ReadError, WriteError, WriteRequest};
+use rangehold_engine::{Clock, Node, Options, ReadError, Router, Step, StepHook, WriteError, WriteRequest};
 use rangehold_map::key::{bucket_objects, names_from};
 use rangehold_map::{BucketId, Change, KeyRange, PartitionPrefix};
 
@@ -114,6 +115,32 @@ async fn a_fence_refuses_writes_that_have_seen_less_over_splits_merges_and_crash
     }
     node.router().unfence_bucket(BUCKET, soon()).await.unwrap();
     assert_eq!(put_having_seen(&node, "n", 0).await, Ok(()));
+    node.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fence_that_is_raised_while_heirs_take_over_is_not_lowered_by_what_they_inherit() {
+    let (objects, router) = (memory(), Arc::new(OnceLock::<Router>::new()));
+    let raised = Arc::clone(&router);
+    let hook = StepHook::new(move |step, _| {
+        let router = raised.get().filter(|_| step == Step::Served).cloned();
+        async move {
+            if let Some(router) = router {
+                router.fence_bucket(BUCKET, 5, soon()).await.unwrap();
+            }
+        }
+    });
+    let options = Options { after_step: hook, ..simulated(&Clock::manual(start())) };
+    let (gate, node) = open_gated(&objects, options).await;
+    node.router().fence_bucket(BUCKET, 3, soon()).await.unwrap();
+    assert!(router.set(node.router().clone()).is_ok());
+    split(&node, names_from(BUCKET, "m")).await;
+    gate.set(Passage::Dead);
+
+    let node = open(&objects, simulated(&Clock::manual(start()))).await;
+    for name in ["a", "n"] {
+        assert_eq!(put_having_seen(&node, name, 4).await, Err(5), "{name}");
+    }
     node.close().await;
 }
 
