@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use rangehold_map::Timestamp;
+use rangehold_map::{BucketId, Timestamp};
 use rangehold_map::key::ObjectKey;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ impl Store {
             "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": true}},
         });
         let body = body.as_object().expect("an object");
-        let bucket = Bucket::insert("p", body, BucketParameters::default(), Micros::new(1));
+        let bucket = Bucket::insert(BucketId(7), "p", body, BucketParameters::default(), Micros::new(1));
         Self { bucket: bucket.expect("a bucket"), rows: BTreeMap::new(), stamp: 1 }
     }
 
