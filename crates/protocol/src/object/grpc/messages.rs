@@ -1568,6 +1568,187 @@ pub struct ListManagedFoldersResponse {
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
 }
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Folder {
+    #[prost(string, tag = "1")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(int64, tag = "3")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    #[serde(with = "crate::object::grpc::json::int64")]
+    pub metageneration: i64,
+    #[prost(message, optional, tag = "4")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub create_time: ::core::option::Option<Timestamp>,
+    #[prost(message, optional, tag = "5")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub update_time: ::core::option::Option<Timestamp>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetFolderRequest {
+    #[prost(string, tag = "6")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(int64, optional, tag = "3")]
+    pub if_metageneration_match: ::core::option::Option<i64>,
+    #[prost(int64, optional, tag = "4")]
+    pub if_metageneration_not_match: ::core::option::Option<i64>,
+    #[prost(string, tag = "5")]
+    pub request_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateFolderRequest {
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub folder: ::core::option::Option<Folder>,
+    #[prost(string, tag = "3")]
+    pub folder_id: ::prost::alloc::string::String,
+    #[prost(bool, tag = "4")]
+    pub recursive: bool,
+    #[prost(string, tag = "5")]
+    pub request_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteFolderRequest {
+    #[prost(string, tag = "6")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(int64, optional, tag = "3")]
+    pub if_metageneration_match: ::core::option::Option<i64>,
+    #[prost(int64, optional, tag = "4")]
+    pub if_metageneration_not_match: ::core::option::Option<i64>,
+    #[prost(string, tag = "5")]
+    pub request_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListFoldersRequest {
+    #[prost(string, tag = "1")]
+    pub parent: ::prost::alloc::string::String,
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub prefix: ::prost::alloc::string::String,
+    #[prost(string, tag = "8")]
+    pub delimiter: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub lexicographic_start: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub lexicographic_end: ::prost::alloc::string::String,
+    #[prost(string, tag = "9")]
+    pub request_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListFoldersResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub folders: ::prost::alloc::vec::Vec<Folder>,
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RenameFolderRequest {
+    #[prost(string, tag = "7")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "8")]
+    pub destination_folder_id: ::prost::alloc::string::String,
+    #[prost(int64, optional, tag = "4")]
+    pub if_metageneration_match: ::core::option::Option<i64>,
+    #[prost(int64, optional, tag = "5")]
+    pub if_metageneration_not_match: ::core::option::Option<i64>,
+    #[prost(string, tag = "6")]
+    pub request_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteFolderRecursiveRequest {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(int64, optional, tag = "2")]
+    pub if_metageneration_match: ::core::option::Option<i64>,
+    #[prost(int64, optional, tag = "3")]
+    pub if_metageneration_not_match: ::core::option::Option<i64>,
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+}
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CommonLongRunningOperationMetadata {
+    #[prost(message, optional, tag = "1")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub create_time: ::core::option::Option<Timestamp>,
+    #[prost(message, optional, tag = "2")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub end_time: ::core::option::Option<Timestamp>,
+    #[prost(message, optional, tag = "3")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub update_time: ::core::option::Option<Timestamp>,
+    #[prost(string, tag = "4")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub r#type: ::prost::alloc::string::String,
+    #[prost(bool, tag = "5")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub requested_cancellation: bool,
+    #[prost(int32, tag = "6")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub progress_percent: i32,
+}
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RenameFolderMetadata {
+    #[prost(message, optional, tag = "1")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub common_metadata: ::core::option::Option<CommonLongRunningOperationMetadata>,
+    #[prost(string, tag = "2")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub source_folder_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub destination_folder_id: ::prost::alloc::string::String,
+}
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteFolderRecursiveMetadata {
+    #[prost(message, optional, tag = "1")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub common_metadata: ::core::option::Option<CommonLongRunningOperationMetadata>,
+    #[prost(string, tag = "2")]
+    #[serde(skip_serializing_if = "crate::object::grpc::json::is_default")]
+    pub folder_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Operation {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub metadata: ::core::option::Option<Any>,
+    #[prost(bool, tag = "3")]
+    pub done: bool,
+    #[prost(oneof = "operation::Result", tags = "4, 5")]
+    pub result: ::core::option::Option<operation::Result>,
+}
+/// Nested message and enum types in `Operation`.
+pub mod operation {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Result {
+        #[prost(message, tag = "4")]
+        Error(super::Status),
+        #[prost(message, tag = "5")]
+        Response(super::Any),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Status {
+    #[prost(int32, tag = "1")]
+    pub code: i32,
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub details: ::prost::alloc::vec::Vec<Any>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetIamPolicyRequest {
     #[prost(string, tag = "1")]
@@ -1677,3 +1858,10 @@ pub struct FieldMask {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Empty {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Any {
+    #[prost(string, tag = "1")]
+    pub type_url: ::prost::alloc::string::String,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub value: ::prost::bytes::Bytes,
+}

@@ -6,7 +6,7 @@
 //! | what | where |
 //! |---|---|
 //! | the messages of Google's API, generated | [`messages`], from `messages.proto` |
-//! | a message as a call of the JSON API, and the reply as a message | [`Ask`], in `bucket`, `object`, `media`, `control` |
+//! | a message as a call of the JSON API, and the reply as a message | [`Ask`], in `bucket`, `object`, `media`, `control`, `folder` |
 //! | which fields an update changes and a reply has | `mask` |
 //! | names such as `projects/_/buckets/B` | [`name`] |
 //!
@@ -16,6 +16,7 @@
 mod bucket;
 mod call;
 mod control;
+mod folder;
 pub mod frame;
 mod json;
 pub mod limits;

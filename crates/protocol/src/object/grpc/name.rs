@@ -24,10 +24,19 @@ pub(super) fn split(name: &str) -> Option<(&str, &str)> {
 
 /// The bucket and the folder of `projects/_/buckets/B/managedFolders/F`.
 pub(super) fn managed_folder_in<'n>(field: &str, name: &'n str) -> Result<(&'n str, &'n str), ObjectError> {
-    let parts = split(name).and_then(|(bucket, rest)| Some((bucket, rest.strip_prefix("managedFolders/")?)));
-    parts.filter(|(_, folder)| !folder.is_empty()).ok_or_else(|| {
-        ObjectError::invalid(field, name, "Write projects/_/buckets/BUCKET/managedFolders/FOLDER.")
-    })
+    let hint = "Write projects/_/buckets/BUCKET/managedFolders/FOLDER.";
+    below(name, "managedFolders/").ok_or_else(|| ObjectError::invalid(field, name, hint))
+}
+
+/// The bucket and the folder of `projects/_/buckets/B/folders/F`.
+pub(super) fn folder_in<'n>(field: &str, name: &'n str) -> Result<(&'n str, &'n str), ObjectError> {
+    let hint = "Write projects/_/buckets/BUCKET/folders/FOLDER.";
+    below(name, "folders/").ok_or_else(|| ObjectError::invalid(field, name, hint))
+}
+
+fn below<'n>(name: &'n str, sort: &str) -> Option<(&'n str, &'n str)> {
+    let (bucket, rest) = split(name)?;
+    Some((bucket, rest.strip_prefix(sort).filter(|folder| !folder.is_empty())?))
 }
 
 /// The project of `projects/P`.
@@ -61,6 +70,8 @@ mod tests {
         }
         assert_eq!(managed_folder_in("name", "projects/_/buckets/b/managedFolders/f/g/"), Ok(("b", "f/g/")));
         assert!(managed_folder_in("name", "projects/_/buckets/b/folders/f/").is_err());
+        assert_eq!(folder_in("name", "projects/_/buckets/b/folders/f/g/"), Ok(("b", "f/g/")));
+        assert!(folder_in("name", "projects/_/buckets/b/folders/").is_err());
         assert_eq!(project_in("parent", "projects/p"), Ok("p"));
         assert!(project_in("parent", "projects/p/buckets/b").is_err());
         assert_eq!(upload_in(&upload_name("b", "1-eA")), Ok(("b", "1-eA")));

@@ -182,6 +182,14 @@ impl GrpcApi<'_> {
             "GetManagedFolder" => self.ask::<message::GetManagedFolderRequest>(caller, from, to).await,
             "ListManagedFolders" => self.ask::<message::ListManagedFoldersRequest>(caller, from, to).await,
             "DeleteManagedFolder" => self.ask::<message::DeleteManagedFolderRequest>(caller, from, to).await,
+            "CreateFolder" => self.ask::<message::CreateFolderRequest>(caller, from, to).await,
+            "GetFolder" => self.ask::<message::GetFolderRequest>(caller, from, to).await,
+            "ListFolders" => self.ask::<message::ListFoldersRequest>(caller, from, to).await,
+            "RenameFolder" => self.ask::<message::RenameFolderRequest>(caller, from, to).await,
+            "DeleteFolder" => self.ask::<message::DeleteFolderRequest>(caller, from, to).await,
+            "DeleteFolderRecursive" => {
+                self.ask::<message::DeleteFolderRecursiveRequest>(caller, from, to).await
+            }
             "GetIamPolicy" => self.ask::<message::GetIamPolicyRequest>(caller, from, to).await,
             "SetIamPolicy" => self.ask::<message::SetIamPolicyRequest>(caller, from, to).await,
             "TestIamPermissions" => self.ask::<message::TestIamPermissionsRequest>(caller, from, to).await,
@@ -190,7 +198,7 @@ impl GrpcApi<'_> {
     }
 }
 
-/// Methods that this server does not have: folders, caches, and what comes with later versions of the API.
+/// Methods that this server does not have: caches, and what comes with later versions of the API.
 fn not_implemented(method: &str) -> Ended {
     Ended { operation: UNKNOWN, result: Err(ObjectError::not_implemented(method).into()) }
 }

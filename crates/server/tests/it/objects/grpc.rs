@@ -50,7 +50,13 @@ fn path(method: &str) -> PathAndQuery {
         | "ListManagedFolders"
         | "GetManagedFolder"
         | "DeleteManagedFolder"
-        | "CreateFolder" => "google.storage.control.v2.StorageControl",
+        | "CreateFolder"
+        | "GetFolder"
+        | "ListFolders"
+        | "RenameFolder"
+        | "DeleteFolder"
+        | "DeleteFolderRecursive"
+        | "CreateAnywhereCache" => "google.storage.control.v2.StorageControl",
         _ => "google.storage.v2.Storage",
     };
     format!("/{service}/{method}").parse().expect("a path")
@@ -376,6 +382,99 @@ async fn buckets_policies_layouts_and_folders_are_served() {
 }
 
 #[tokio::test]
+async fn folders_are_made_listed_renamed_and_deleted_over_grpc() {
+    let service = Service::start().await;
+    let mut client = Client::of(&service).await;
+    let tree = Bucket {
+        project: "projects/test-project".to_owned(),
+        hierarchical_namespace: Some(bucket::HierarchicalNamespace { enabled: true }),
+        iam_config: Some(bucket::IamConfig {
+            uniform_bucket_level_access: Some(bucket::iam_config::UniformBucketLevelAccess {
+                enabled: true,
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let create = CreateBucketRequest {
+        parent: "projects/_".to_owned(),
+        bucket: Some(tree),
+        bucket_id: "a-bucket".to_owned(),
+        ..Default::default()
+    };
+    let _: Bucket = client.ask("CreateBucket", create).await.expect("a bucket");
+    client.write("a/b/o", "hello").await.expect("an object");
+    let name = |folder: &str| format!("{BUCKET}/folders/{folder}");
+    let create = |folder_id: &str, recursive| CreateFolderRequest {
+        parent: BUCKET.to_owned(),
+        folder_id: folder_id.to_owned(),
+        recursive,
+        ..Default::default()
+    };
+    let made: Folder = client.ask("CreateFolder", create("x/y/", true)).await.expect("a folder");
+    assert_eq!((made.name, made.metageneration, made.create_time.is_some()), (name("x/y/"), 1, true));
+    for (wrong, expected) in [
+        (create("x/y/", true), Code::AlreadyExists),
+        (create("n/z/", false), Code::FailedPrecondition),
+        (create("", false), Code::InvalidArgument),
+    ] {
+        assert_eq!(code(client.ask::<_, Folder>("CreateFolder", wrong).await), expected);
+    }
+    let list = |page_size, page_token: &str, delimiter: &str| ListFoldersRequest {
+        parent: BUCKET.to_owned(),
+        page_size,
+        page_token: page_token.to_owned(),
+        delimiter: delimiter.to_owned(),
+        ..Default::default()
+    };
+    let names = |page: &ListFoldersResponse| -> Vec<String> {
+        page.folders.iter().map(|folder| folder.name.clone()).collect()
+    };
+    let first: ListFoldersResponse = client.ask("ListFolders", list(3, "", "")).await.expect("a page");
+    assert_eq!(names(&first), ["a/", "a/b/", "x/"].map(name));
+    let next = list(3, &first.next_page_token, "");
+    let last: ListFoldersResponse = client.ask("ListFolders", next).await.expect("a page");
+    assert_eq!((names(&last), last.next_page_token.as_str()), (vec![name("x/y/")], ""));
+    let top: ListFoldersResponse = client.ask("ListFolders", list(0, "", "/")).await.expect("a page");
+    assert_eq!(names(&top), ["a/", "x/"].map(name));
+
+    let rename = |if_metageneration_match| RenameFolderRequest {
+        name: name("a/"),
+        destination_folder_id: "x/a/".to_owned(),
+        if_metageneration_match,
+        ..Default::default()
+    };
+    let stale = client.ask::<_, Operation>("RenameFolder", rename(Some(7))).await;
+    assert_eq!(code(stale), Code::FailedPrecondition);
+    let renamed: Operation = client.ask("RenameFolder", rename(Some(1))).await.expect("an operation");
+    assert!(renamed.done && renamed.name.starts_with(&format!("{BUCKET}/operations/")), "{renamed:?}");
+    let Some(operation::Result::Response(response)) = renamed.result else { panic!("no response") };
+    assert_eq!(response.type_url, "type.googleapis.com/google.storage.control.v2.Folder");
+    assert_eq!(Folder::decode(response.value).expect("a folder").name, name("x/a/"));
+    let metadata = renamed.metadata.expect("metadata");
+    assert_eq!(metadata.type_url, "type.googleapis.com/google.storage.control.v2.RenameFolderMetadata");
+    let metadata = RenameFolderMetadata::decode(metadata.value).expect("metadata");
+    let ends = metadata.common_metadata.expect("common metadata").end_time;
+    assert_eq!((metadata.source_folder_id.as_str(), ends.is_some()), ("a/", true));
+    assert_eq!(client.read("x/a/b/o", 0, 0).await.expect("bytes"), "hello");
+    assert_eq!(code(client.ask::<_, Operation>("RenameFolder", rename(None)).await), Code::NotFound);
+
+    let get = GetFolderRequest { name: name("x/a/"), ..Default::default() };
+    let got: Folder = client.ask("GetFolder", get).await.expect("the folder");
+    assert_eq!(got.metageneration, 2);
+    let delete = |folder: &str| DeleteFolderRequest { name: name(folder), ..Default::default() };
+    let full = client.ask::<_, Empty>("DeleteFolder", delete("x/a/b/")).await;
+    assert_eq!(code(full), Code::FailedPrecondition);
+    let _: Empty = client.ask("DeleteFolder", delete("x/y/")).await.expect("it is empty");
+    let all = DeleteFolderRecursiveRequest { name: name("x/"), ..Default::default() };
+    let gone: Operation = client.ask("DeleteFolderRecursive", all).await.expect("an operation");
+    assert!(gone.done, "{gone:?}");
+    let none: ListFoldersResponse = client.ask("ListFolders", list(0, "", "")).await.expect("a page");
+    assert_eq!(names(&none), [""; 0]);
+}
+
+#[tokio::test]
 async fn bad_calls_end_with_the_code_of_their_error() {
     let service = Service::start().await;
     let mut client = Client::of(&service).await;
@@ -394,7 +493,7 @@ async fn bad_calls_end_with_the_code_of_their_error() {
     ] {
         assert_eq!(code(client.ask::<_, Object>("GetObject", asked.clone()).await), expected, "{asked:?}");
     }
-    assert_eq!(code(client.ask::<_, Empty>("CreateFolder", Empty {}).await), Code::Unimplemented);
+    assert_eq!(code(client.ask::<_, Empty>("CreateAnywhereCache", Empty {}).await), Code::Unimplemented);
     assert_eq!(code(client.ask::<_, Empty>("NoSuchMethod", Empty {}).await), Code::Unimplemented);
     let again = CreateBucketRequest {
         parent: "projects/test-project".to_owned(),
