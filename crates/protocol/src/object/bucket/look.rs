@@ -16,15 +16,15 @@ pub struct Look {
     pub seen: u64,
     /// Stored names, and the whole names that led to them.
     names: BTreeMap<String, String>,
-    /// The whole names of folders, by the part of a stored name that stands for them. The walk in the background keeps
-    /// them.
-    folders: BTreeMap<String, String>,
+    /// The part of stored names that stands for a folder, and the folder's whole name. A walk comes to all names of a folder
+    /// one after the other, so the last one is all that it needs.
+    folder: Option<(String, String)>,
 }
 
 impl Look {
     /// A look that has found no name yet.
     pub fn new(seen: u64) -> Self {
-        Self { seen, names: BTreeMap::new(), folders: BTreeMap::new() }
+        Self { seen, names: BTreeMap::new(), folder: None }
     }
 
     /// Remembers that a whole name led to a stored one.
@@ -32,9 +32,10 @@ impl Look {
         self.names.insert(stored.to_owned(), whole.to_owned());
     }
 
-    /// Remembers the whole name of the folder whose objects have stored names that begin with `stored`.
+    /// Remembers the whole name of the folder whose objects have stored names that begin with `stored`, and forgets the one
+    /// before.
     pub fn found_folder(&mut self, stored: &str, whole: &str) {
-        self.folders.insert(stored.to_owned(), whole.to_owned());
+        self.folder = Some((stored.to_owned(), whole.to_owned()));
     }
 
     /// Whether the folder of a stored name was found.
@@ -43,8 +44,8 @@ impl Look {
     }
 
     fn split<'s>(&self, stored: &'s str) -> Option<(&str, &'s str)> {
-        let (folder, name) = stored.split_at_checked(stored.find('/')? + 1)?;
-        Some((self.folders.get(folder)?, name))
+        let (folder, whole) = self.folder.as_ref()?;
+        Some((whole, stored.strip_prefix(folder.as_str())?))
     }
 
     /// The stored names that were found, each with the whole name that led there.

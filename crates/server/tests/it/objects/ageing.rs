@@ -106,6 +106,32 @@ async fn lifecycle_rules_delete_and_change_the_class_and_a_hold_stops_them() {
 }
 
 #[tokio::test]
+async fn rules_are_about_the_whole_names_of_objects_in_folders() {
+    let service = Service::that_ages().await;
+    let tree = json!({
+        "name": "photos",
+        "hierarchicalNamespace": {"enabled": true},
+        "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": true}},
+    });
+    service.object_json("POST", "/storage/v1/b?project=p", &tree.to_string()).await;
+    for name in ["tmp%2Fa", "old%2Ftmp%2Fb", "old%2Ftmp", "keep%2Fc"] {
+        service.insert(name, 5).await;
+    }
+    let condition = json!({"age": 0, "matchesPrefix": ["tmp/", "new/tmp/"]});
+    service.set_rules(json!([{"action": {"type": "Delete"}, "condition": condition}])).await;
+    service.wait_for("/storage/v1/b/photos/o/tmp%2Fa", "name", Value::Null).await;
+    let left = service.object_json("GET", "/storage/v1/b/photos/o/old%2Ftmp%2Fb", "").await;
+    assert_eq!(left["name"], "old/tmp/b");
+    service.object_json("POST", "/storage/v1/b/photos/folders/old/renameTo/folders/new", "").await;
+    service.wait_for("/storage/v1/b/photos/o/new%2Ftmp%2Fb", "name", Value::Null).await;
+    for (query, expected) in [("", ["keep/c", "new/tmp"]), ("?softDeleted=true", ["new/tmp/b", "tmp/a"])] {
+        let page = service.object_json("GET", &format!("/storage/v1/b/photos/o{query}"), "").await;
+        let names: Vec<&Value> = page["items"].as_array().expect("items").iter().map(|item| &item["name"]).collect();
+        assert_eq!(names, expected, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn soft_deleted_objects_uploads_and_buckets_are_removed_with_their_bytes_when_their_time_is_over() {
     let service = Service::that_ages().await;
     service.create_bucket("photos").await;
