@@ -7,24 +7,24 @@
 //! ```
 //!
 //! If the process dies before step 3, the change never happens: a write that meets the fence counts the number as used, and
-//! a change that comes later with this number is refused. After step 3 there is nothing left to do.
+//! a change that comes later with this number is refused. After step 3 there is nothing left to do. The same is done if the outcome
+//! of step 3 is unknown: once the number counts as used, the folder itself tells whether the change was made.
 //!
 //! In this process, one folder of a bucket is changed at a time, and writes that meet a fence wait for the end of the change
 //! (`changes`, with the empty name, which no object has).
 
 use rangehold_engine::NamesStep;
 use rangehold_map::KeyRange;
-use rangehold_map::key::{ObjectKey, ObjectRow, names_beginning_with};
-use rangehold_protocol::object::bucket::{Bucket, Look};
+use rangehold_map::key::names_beginning_with;
+use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::{Conditions, Purpose};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::folder::{
-    Folder, Place, Raise, Remove, Rename, check_folder, folders_of, not_empty, stored_name, stored_parts,
+    Folder, Place, Raise, Remove, Rename, check_folder, folders_of, no_such_folder, not_empty, stored_name,
     with_slash,
 };
-use rangehold_protocol::object::list::Want;
 use rangehold_protocol::object::operation::Operation;
-use rangehold_protocol::object::write::{Delete, Judge, Name};
+use rangehold_protocol::object::write::{Judge, Name};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::warn;
@@ -34,11 +34,17 @@ use super::exchange::Exchange;
 use super::failure::Failure;
 use super::folders::no_parent;
 use super::json::resource;
-use super::list::visit_of;
 use super::located::moved_meanwhile;
 use super::reply::Reply;
-use super::tree_page::FolderPage;
-use crate::limits::{DELETED_AT_ONCE, FOLDER_TRIES_MAX};
+use crate::limits::FOLDER_TRIES_MAX;
+
+/// What is known of a change that was announced.
+enum Changed<T> {
+    /// What the judge answered.
+    Known(T),
+    /// It was made, or never will be: the folder tells.
+    LookAt,
+}
 
 impl ObjectService {
     pub(super) async fn rename_folder(
@@ -67,50 +73,12 @@ impl ObjectService {
     ) -> Result<Reply, Failure> {
         let bucket = self.bucket_with_folders(bucket).await?;
         let (whole, conditions) = (with_slash(name), exchange.conditions()?);
-        self.deleted(&bucket, &whole, &conditions, exchange.deadline()).await?;
+        self.deleted(&bucket, &whole, None, &conditions, exchange.deadline()).await?;
         Ok(Reply::empty(204))
     }
 
-    /// Deletes a folder with all that lies in it, object by object. If this is broken off, what was deleted stays deleted.
-    pub(super) async fn delete_folder_recursively(
-        &self,
-        exchange: &Exchange<'_>,
-        bucket: &str,
-        name: &str,
-    ) -> Result<Reply, Failure> {
-        let bucket = self.bucket_with_folders(bucket).await?;
-        let (whole, conditions) = (with_slash(name), exchange.conditions()?);
-        let (_, folder, _) = self.found_folder(&bucket, &whole).await?;
-        conditions.check_seen(Some(&folder.seen()), Purpose::Write)?;
-        let deadline = exchange.deadline();
-        let begin = || FolderPage {
-            bucket: bucket.id,
-            prefix: &whole,
-            is_flat: false,
-            after: None,
-            most: DELETED_AT_ONCE,
-            found: Vec::new(),
-            has_more: false,
-        };
-        let page = self.page_of_folders(begin, "", "").await?;
-        if page.has_more {
-            let message = format!(
-                "More than {DELETED_AT_ONCE} folders lie in {whole}. Delete some of those in it first."
-            );
-            return Err(ObjectError::new(ErrorKind::Invalid, message).into());
-        }
-        // From below: a folder comes after all folders in which it lies.
-        for (whole, id) in page.found.iter().rev() {
-            self.empty_folder(&bucket, whole, *id, deadline).await?;
-            self.deleted(&bucket, whole, &Conditions::default(), deadline).await?;
-        }
-        let details = json!({ "folderId": whole });
-        let response = json!({ "@type": "type.googleapis.com/google.protobuf.Empty" });
-        self.told(exchange, &bucket, "DeleteFolderRecursive", &details, &response).await
-    }
-
     /// Stores and shows an operation that is done. If it cannot be stored, it was done all the same.
-    async fn told(
+    pub(super) async fn told(
         &self,
         exchange: &Exchange<'_>,
         bucket: &Bucket,
@@ -167,7 +135,13 @@ impl ObjectService {
             let target = Place { whole: to, parent: new.last(), name: to_name };
             let rename = Rename { bucket, seen, id, from: place, to: target, above: &new.ids, conditions };
             self.announce(bucket, seen + 1, from, deadline).await?;
-            if let Some(renamed) = self.changed(&rename, seen + 1, deadline).await? {
+            let is_there =
+                |folder: &Folder| (folder.parent, folder.name.as_str()) == (target.parent, to_name);
+            let renamed = match self.changed(&rename, seen + 1, deadline).await? {
+                Changed::Known(renamed) => renamed,
+                Changed::LookAt => self.folder(bucket.id, id).await?.filter(is_there),
+            };
+            if let Some(renamed) = renamed {
                 self.names_hook.after(NamesStep::FolderChanged, from.to_owned()).await;
                 return Ok(renamed);
             }
@@ -175,11 +149,12 @@ impl ObjectService {
         Err(moved_meanwhile())
     }
 
-    /// Deletes a folder in which nothing lies.
-    async fn deleted(
+    /// Deletes a folder in which nothing lies. With an id, only that one counts as the folder of this name.
+    pub(super) async fn deleted(
         &self,
         bucket: &Bucket,
         whole: &str,
+        expected: Option<u64>,
         conditions: &Conditions,
         deadline: Instant,
     ) -> Result<(), Failure> {
@@ -188,6 +163,9 @@ impl ObjectService {
         let _turn = self.turn(bucket, [""], deadline).await?;
         for _ in 0..FOLDER_TRIES_MAX {
             let (id, folder, way) = self.found_folder(bucket, whole).await?;
+            if expected.is_some_and(|expected| expected != id) {
+                return Err(no_such_folder(&bucket.name, whole).into());
+            }
             let seen = way.tree.changes;
             conditions.check_seen(Some(&folder.seen()), Purpose::Write)?;
             let keys = KeyRange::prefix(&names_beginning_with(bucket.id, &stored_name(id, "")));
@@ -202,7 +180,11 @@ impl ObjectService {
             }
             let at = Place { whole, parent: folder.parent, name: &folder.name };
             let remove = Remove { bucket, seen, id, at, conditions };
-            if self.changed(&remove, seen + 1, deadline).await?.is_some() {
+            let removed = match self.changed(&remove, seen + 1, deadline).await? {
+                Changed::Known(removed) => removed.is_some(),
+                Changed::LookAt => self.folder(bucket.id, id).await?.is_none(),
+            };
+            if removed {
                 self.names_hook.after(NamesStep::FolderChanged, whole.to_owned()).await;
                 return Ok(());
             }
@@ -223,18 +205,26 @@ impl ObjectService {
         Ok(())
     }
 
-    /// Makes a change that was announced. If it is refused, its number counts as used, so that nobody waits for it.
+    /// Makes a change that was announced. If it is refused, its number counts as used, so that nobody waits for it. If its
+    /// outcome is unknown, the number counts as used too: then the change is made, or never will be.
     async fn changed<J: Judge>(
         &self,
         judge: &J,
         number: u64,
         deadline: Instant,
-    ) -> Result<J::Answer, Failure> {
-        let changed = self.change_object(judge, deadline).await;
-        if changed.as_ref().is_err_and(|failure| !failure.is_unknown()) {
-            self.raise(judge.name().bucket, number, deadline).await;
+    ) -> Result<Changed<J::Answer>, Failure> {
+        let bucket = judge.name().bucket;
+        match self.change_object(judge, deadline).await {
+            Ok(answer) => Ok(Changed::Known(answer)),
+            Err(failure) if failure.is_unknown() => {
+                let raised = self.change_object(&Raise { bucket, to: number }, deadline).await;
+                raised.map(|()| Changed::LookAt).map_err(|_| failure)
+            }
+            Err(failure) => {
+                self.raise(bucket, number, deadline).await;
+                Err(failure)
+            }
         }
-        changed
     }
 
     /// Counts the number of a change that is not made. If this fails, the next write that meets the fence does it.
@@ -242,51 +232,5 @@ impl ObjectService {
         if let Err(error) = self.change_object(&Raise { bucket, to }, deadline).await {
             warn!(%error, "a change of folders that was not made holds the next write up");
         }
-    }
-
-    /// Deletes the objects that lie in a folder itself.
-    async fn empty_folder(
-        &self,
-        bucket: &Bucket,
-        whole: &str,
-        id: u64,
-        deadline: Instant,
-    ) -> Result<(), Failure> {
-        let prefix = names_beginning_with(bucket.id, &stored_name(id, ""));
-        let keys = KeyRange::prefix(&prefix);
-        loop {
-            let (tree, found) = (self.tree(bucket.id).await?, self.heads(&keys).await?);
-            if found.is_empty() {
-                return Ok(());
-            }
-            for stored in found {
-                let (_, name) = stored_parts(&stored).ok_or_else(|| ObjectError::damaged("a stored name"))?;
-                let mut bucket = bucket.clone();
-                // The names were found after the tree was read. If the folder is renamed meanwhile, this fails.
-                let mut look = Look::new(tree.changes);
-                look.found(&stored, &format!("{whole}{name}"));
-                bucket.look = Some(look);
-                let of = Name { bucket: &bucket, name: &stored };
-                let delete = Delete { of, generation: None, conditions: &Conditions::default() };
-                match self.change_object(&delete, deadline).await {
-                    // Another request was faster.
-                    Err(Failure(error)) if error.kind == ErrorKind::NoSuchObject => {}
-                    other => other?,
-                }
-            }
-        }
-    }
-
-    /// Some of the names in `keys` that have a live generation.
-    async fn heads(&self, keys: &KeyRange) -> Result<Vec<String>, Failure> {
-        let found = self.router.scan(keys, Vec::new, |found: &mut Vec<String>, key, _| {
-            let Ok(key) = ObjectKey::decode(key) else { return visit_of(Want::Next) };
-            let past = key.past_name();
-            if key.row == ObjectRow::Head {
-                found.push(key.name.into_owned());
-            }
-            visit_of(if found.len() < DELETED_AT_ONCE { Want::Seek(past) } else { Want::Stop })
-        });
-        Ok(found.await?)
     }
 }

@@ -15,6 +15,7 @@ use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
 use super::located::{Way, moved_meanwhile};
+use super::permission::{CREATE_FOLDER, Place};
 use super::reply::Reply;
 use super::tree_page::FolderPage;
 use crate::limits::FOLDER_TRIES_MAX;
@@ -45,6 +46,7 @@ impl ObjectService {
         let (whole, recursive) = (with_slash(name), exchange.query.flag("recursive")?);
         check_folder(&whole)?;
         let bucket = self.bucket_with_folders(bucket).await?;
+        self.permit_on(exchange, CREATE_FOLDER, &bucket, Place::Directory(&whole))?;
         let (folders, _) = folders_of(&whole);
         for _ in 0..FOLDER_TRIES_MAX {
             let way = self.way(bucket.id, &folders).await?;

@@ -25,6 +25,7 @@ mod failure;
 mod faults;
 mod finish;
 mod folder_changes;
+mod folder_contents;
 mod folders;
 mod grpc;
 mod gunzip;

@@ -14,6 +14,7 @@ use rangehold_protocol::object::acl::{AclEntry, Role};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::bucket::policy::{Expr, Policy};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::folder::with_slash;
 use rangehold_protocol::object::policy::expression::{Circumstances, Expression};
 use rangehold_protocol::object::request::{Call, Operation as Op};
 
@@ -30,6 +31,10 @@ pub(super) const DELETE: &str = "storage.objects.delete";
 pub(super) const GET: &str = "storage.objects.get";
 /// The permission to list objects.
 pub(super) const LIST: &str = "storage.objects.list";
+/// The permission to make a folder of a hierarchical namespace, or to rename one to its name.
+pub(super) const CREATE_FOLDER: &str = "storage.folders.create";
+/// The permission to list such folders.
+const LIST_FOLDERS: &str = "storage.folders.list";
 
 impl ObjectService {
     /// Checks that the sender may do what `call` asks for.
@@ -84,11 +89,10 @@ impl ObjectService {
                 self.permit(exchange, GET, &bucket, object).await?;
                 self.permit_write(exchange, &bucket, &call.to_object).await
             }
-            // The objects that lie in the folder are deleted too.
-            Op::FoldersDeleteRecursive => {
-                let bucket = self.bucket(&call.bucket).await?;
-                self.permit(exchange, permission_of(call.operation), &bucket, None).await?;
-                self.permit(exchange, DELETE, &bucket, None).await
+            // The name is in the body: it is asked for when that was read.
+            Op::FoldersInsert => Ok(()),
+            Op::FoldersGet | Op::FoldersDelete | Op::FoldersDeleteRecursive | Op::FoldersRename => {
+                self.authorise_on_folder(exchange, call).await
             }
             // A deleted bucket has no row of its name, so its project must be asked for in another way.
             Op::BucketsRestore => {
@@ -100,6 +104,20 @@ impl ObjectService {
                 let bucket = self.bucket(&call.bucket).await?;
                 self.permit(exchange, permission_of(operation), &bucket, object).await
             }
+        }
+    }
+
+    /// Checks that the sender may do what `call` asks for with a folder of a hierarchical namespace.
+    async fn authorise_on_folder(&self, exchange: &Exchange<'_>, call: &Call) -> Result<(), Failure> {
+        let bucket = self.bucket(&call.bucket).await?;
+        let (name, to) = (with_slash(&call.id), with_slash(&call.to_object));
+        let permission = permission_of(call.operation);
+        self.permit_on(exchange, permission, &bucket, Place::Directory(&name))?;
+        match call.operation {
+            Op::FoldersRename => self.permit_on(exchange, CREATE_FOLDER, &bucket, Place::Directory(&to)),
+            // The objects that lie in the folder are deleted too, and each is asked for.
+            Op::FoldersDeleteRecursive => self.permit_on(exchange, DELETE, &bucket, Place::Object(&name)),
+            _ => Ok(()),
         }
     }
 
@@ -194,7 +212,8 @@ impl ObjectService {
         bucket: &Bucket,
         place: Place<'_>,
     ) -> bool {
-        let list_prefix = (permission == LIST).then(|| exchange.parameter("prefix").unwrap_or_default());
+        let lists = matches!(permission, LIST | LIST_FOLDERS);
+        let list_prefix = lists.then(|| exchange.parameter("prefix").unwrap_or_default());
         let asked = Asked { permission, place, list_prefix, now: exchange.now };
         self.options.access.is_open() || has(&exchange.principal, &asked, bucket)
     }
@@ -209,6 +228,8 @@ pub(super) enum Place<'a> {
     Object(&'a str),
     /// A managed folder.
     Folder(&'a str),
+    /// A folder of a hierarchical namespace, with the slash at the end of its name.
+    Directory(&'a str),
 }
 
 /// A question that policies answer.
@@ -255,7 +276,7 @@ impl<'a> Asked<'a> {
     /// The policies of the managed folders in which the place lies. A listing lies in a folder if all that it can show does.
     fn folders<'b>(&self, bucket: &'b Bucket) -> impl Iterator<Item = &'b Policy> + use<'a, 'b> {
         let place = match self.place {
-            Place::Object(name) | Place::Folder(name) => Some(name),
+            Place::Object(name) | Place::Folder(name) | Place::Directory(name) => Some(name),
             Place::Bucket => self.list_prefix,
         };
         let of_place = move |folder: &str| place.is_some_and(|place| place.starts_with(folder));
@@ -268,11 +289,13 @@ impl<'a> Asked<'a> {
             Place::Bucket => format!("projects/_/buckets/{}", bucket.name),
             Place::Object(name) => format!("projects/_/buckets/{}/objects/{name}", bucket.name),
             Place::Folder(name) => format!("projects/_/buckets/{}/managedFolders/{name}", bucket.name),
+            Place::Directory(name) => format!("projects/_/buckets/{}/folders/{name}", bucket.name),
         };
         let sort = match self.place {
             Place::Bucket => "storage.googleapis.com/Bucket",
             Place::Object(_) => "storage.googleapis.com/Object",
             Place::Folder(_) => "storage.googleapis.com/ManagedFolder",
+            Place::Directory(_) => "storage.googleapis.com/Folder",
         };
         let of = Circumstances { now: self.now, name: &name, sort, list_prefix: self.list_prefix };
         Expression::parse(&condition.expression).is_ok_and(|expression| expression.holds(&of))
@@ -361,8 +384,8 @@ fn permission_of(operation: Op) -> &'static str {
         Op::ObjectsRestore | Op::ObjectsBulkRestore => "storage.objects.restore",
         Op::ObjectAclList | Op::ObjectAclGet | Op::ObjectsGetIamPolicy => "storage.objects.getIamPolicy",
         Op::ObjectsSetIamPolicy => "storage.objects.setIamPolicy",
-        Op::FoldersList => "storage.folders.list",
-        Op::FoldersInsert => "storage.folders.create",
+        Op::FoldersList => LIST_FOLDERS,
+        Op::FoldersInsert => CREATE_FOLDER,
         Op::FoldersGet => "storage.folders.get",
         Op::FoldersDelete | Op::FoldersDeleteRecursive => "storage.folders.delete",
         Op::FoldersRename => "storage.folders.rename",

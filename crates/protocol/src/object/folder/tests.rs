@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use rangehold_map::{BucketId, Timestamp};
 use rangehold_map::key::ObjectKey;
+use rangehold_map::{BucketId, Timestamp};
 use serde_json::json;
 
 use super::*;

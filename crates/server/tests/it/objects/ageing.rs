@@ -126,7 +126,8 @@ async fn rules_are_about_the_whole_names_of_objects_in_folders() {
     service.wait_for("/storage/v1/b/photos/o/new%2Ftmp%2Fb", "name", Value::Null).await;
     for (query, expected) in [("", ["keep/c", "new/tmp"]), ("?softDeleted=true", ["new/tmp/b", "tmp/a"])] {
         let page = service.object_json("GET", &format!("/storage/v1/b/photos/o{query}"), "").await;
-        let names: Vec<&Value> = page["items"].as_array().expect("items").iter().map(|item| &item["name"]).collect();
+        let names: Vec<&Value> =
+            page["items"].as_array().expect("items").iter().map(|item| &item["name"]).collect();
         assert_eq!(names, expected, "{query}");
     }
 }

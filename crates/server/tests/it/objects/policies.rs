@@ -139,6 +139,46 @@ async fn a_policy_of_a_managed_folder_counts_for_the_names_below_it() {
 }
 
 #[tokio::test]
+async fn folders_are_changed_by_those_who_may_at_both_names_and_deleted_with_what_they_may_delete() {
+    let service = Service::that_checks().await;
+    let uniform = json!({"uniformBucketLevelAccess": {"enabled": true}});
+    let body =
+        json!({"name": "tree", "iamConfiguration": uniform, "hierarchicalNamespace": {"enabled": true}});
+    assert_eq!(service.by("owner", "POST", "/b?project=p", body).await.status, 200);
+    for name in ["a/", "a/in/", "b/", "d/e/"] {
+        let made = service.by("owner", "POST", "/b/tree/folders?recursive=true", json!({"name": name})).await;
+        assert_eq!(made.status, 200, "{}", made.body);
+    }
+    let of =
+        |sort: &str, name: &str| format!("resource.name.startsWith('projects/_/buckets/tree/{sort}/{name}')");
+    let here =
+        [of("folders", "a/"), of("objects", "a/"), of("folders", "d/"), of("objects", "d/e/f")].join(" || ");
+    let policy = json!({"version": 3, "bindings": [binding("objectUser", Some(&here))]});
+    assert_eq!(service.by("owner", "PUT", "/b/tree/iam", policy).await.status, 200);
+    let folders = "/storage/v1/b/tree/folders";
+    for (method, path, expected) in [
+        ("GET", "/a%2F", 200),
+        ("GET", "/b%2F", 403),
+        ("GET", "", 403),
+        ("POST", "/a%2Fin%2F/renameTo/folders/a%2Fnew%2F", 200),
+        ("POST", "/a%2Fnew%2F/renameTo/folders/b%2Fnew%2F", 403),
+        ("POST", "/b%2F/renameTo/folders/a%2Fb%2F", 403),
+        ("DELETE", "/b%2F", 403),
+        ("DELETE", "/a%2Fnew%2F", 204),
+        // The folder may be deleted, but not all that could lie in it.
+        ("POST", "/d%2F/deleteRecursive", 403),
+        ("POST", "/a%2F/deleteRecursive", 200),
+    ] {
+        let target = format!("{folders}{path}");
+        assert_eq!(service.status_as("reader", method, &target).await, expected, "{method} {target}");
+    }
+    for (name, expected) in [("a/", 200), ("c/", 403)] {
+        let made = service.by("reader", "POST", folders, json!({"name": name})).await;
+        assert_eq!(made.status, expected, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn the_policy_of_an_object_is_its_list_in_other_words() {
     let service = Service::start().await;
     service.create_bucket("photos").await;
