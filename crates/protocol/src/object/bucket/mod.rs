@@ -28,12 +28,11 @@ use super::row::{append, decode_rest, decode_row, decode_row_and_rest, encode_ro
 use super::storage_class::StorageClass;
 
 pub use self::look::Look;
-pub use self::namespace::Namespace;
+pub use self::namespace::{Namespace, Switch};
 use self::policy::Policy;
 pub use self::settings::{
     Autoclass, Billing, BucketEncryption, BucketSettings, Enforcement, IamConfiguration, IpFilter, Logging,
-    NetworkSource, ObjectRetention, Placement, RetentionPolicy, SoftDeletePolicy, Switch, UniformAccess,
-    Website,
+    NetworkSource, ObjectRetention, Placement, RetentionPolicy, SoftDeletePolicy, UniformAccess, Website,
 };
 
 /// A bucket.

@@ -7,7 +7,13 @@
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::settings::Switch;
+/// A switch with no other fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Switch {
+    /// Whether it is on.
+    pub enabled: bool,
+}
 
 /// How the names of a bucket are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,20 +10,12 @@ use serde_json::{Map, Value};
 
 use super::cors::CorsRule;
 use super::lifecycle::Lifecycle;
-use super::namespace::Namespace;
+use super::namespace::{Namespace, Switch};
 use crate::object::error::ObjectError;
 use crate::object::int64::Int64;
 use crate::object::merge::{merge_patch, typed};
 use crate::object::micros::Micros;
 use crate::object::storage_class::StorageClass;
-
-/// A switch with no other fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Switch {
-    /// Whether it is on.
-    pub enabled: bool,
-}
 
 /// Moves objects between storage classes by their use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
