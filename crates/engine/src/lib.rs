@@ -16,6 +16,11 @@
 //! | sweeping | `sweeping` | the rows of dropped tables go, then the last notes of the tables |
 //! | node | [`Node`], [`copy`] | a process in all its roles; backup and restore of a store, also of one that is served |
 //!
+//! The rustc compiler compiles the body of an async function in each crate that awaits it. So the functions that lead to
+//! SlateDB, or through a whole change of ranges, return a `BoxFuture` in place of being async, and judges and visitors are
+//! trait objects: otherwise the server, the simulation and each of their tests would compile the engine and SlateDB once
+//! more.
+//!
 //! Architecture Invariant: only [`Clock`] reads the wall clock, and everything random comes from the seed in
 //! [`Options`].
 
