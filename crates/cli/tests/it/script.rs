@@ -97,7 +97,7 @@ fn a_running_server_gets_the_commands_up_to_the_first_that_fails() {
     let stopped = run("offline r3\n\noffline r3\nonline r3\n");
     assert_eq!(stopped.code, Some(1), "{stopped:?}");
     assert!(stopped.complained.contains("line 3: offline r3: r3 is offline already"), "{stopped:?}");
-    assert!(!stopped.said.contains("online"), "nothing comes after it: {stopped:?}");
+    assert!(!stopped.said.contains("> online"), "nothing comes after it: {stopped:?}");
     assert!(run("table walk\n").complained.contains("line 1: table walk: there is no table \"walk\""));
 
     // A script that cannot run to its end is not begun.
