@@ -10,7 +10,8 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Expression::parse(text) {
         Ok(expression) => {
-            let of = Circumstances { now: Timestamp::default(), name: text, sort: "", list_prefix: Some("a/") };
+            let of =
+                Circumstances { now: Timestamp::default(), name: text, sort: "", list_prefix: Some("a/") };
             let _ = expression.holds(&of);
         }
         Err(error) => assert!((1..=text.len() + 1).contains(&error.at), "{error}"),
