@@ -10,16 +10,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 
 /// Runs a future to its end, even if this is dropped.
 pub(crate) struct RunToEnd<T: Send + 'static> {
-    rest: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
+    rest: Option<BoxFuture<'static, T>>,
 }
 
 impl<T: Send + 'static> RunToEnd<T> {
-    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { rest: Some(Box::pin(future)) }
+    pub(crate) fn new(future: BoxFuture<'static, T>) -> Self {
+        Self { rest: Some(future) }
     }
 }
 
@@ -57,10 +58,10 @@ mod tests {
     async fn what_was_abandoned_is_finished() {
         let done = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&done);
-        let step = RunToEnd::new(async move {
+        let step = RunToEnd::new(Box::pin(async move {
             tokio::time::sleep(Duration::from_secs(2)).await;
             flag.store(true, Ordering::Relaxed);
-        });
+        }));
         assert!(tokio::time::timeout(Duration::from_secs(1), step).await.is_err());
         assert!(!done.load(Ordering::Relaxed));
         tokio::time::sleep(Duration::from_secs(2)).await;

@@ -77,11 +77,11 @@ impl Opening {
         })
     }
 
-    /// The newest row of a key that the cache does not know.
+    /// The newest row of a key that the cache does not know. In a box, so that judges that find their rows in the cache have
+    /// small futures.
     fn read_newest<'a>(&'a self, key: &'a [u8]) -> BoxFuture<'a, Result<Option<Bytes>, ReadError>> {
         Box::pin(async move {
-            // In a box, so that judges that find their rows in the cache have small futures.
-            let row = Box::pin(stored::get(&self.db, key, DurabilityLevel::Memory)).await?;
+            let row = stored::get(&self.db, key, DurabilityLevel::Memory).await?;
             // A judge that finds no row mostly makes one, which may never be read.
             if let Some(value) = &row {
                 self.rows.learn(key, value);

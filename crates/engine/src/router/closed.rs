@@ -52,9 +52,9 @@ impl Router {
 
     async fn note_bucket(&self, note: Note, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
         let router = self.clone();
-        let noting = RunToEnd::new(async move {
+        let noting = RunToEnd::new(Box::pin(async move {
             router.note_in_ranges(&note, KeyRange::prefix(&bucket_objects(bucket))).await
-        });
+        }));
         timeout_at(deadline, noting).await.unwrap_or_else(|_| {
             let why = "the deadline passed before every range had noted what it must know of the bucket";
             Err(ReadError::Unavailable(Reason::Found(why)))

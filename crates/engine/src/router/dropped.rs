@@ -34,12 +34,12 @@ impl Router {
     ) -> BoxFuture<'a, Result<(), ReadError>> {
         Box::pin(async move {
             let (router, account) = (self.clone(), account.to_owned());
-            let noting = RunToEnd::new(async move {
+            let noting = RunToEnd::new(Box::pin(async move {
                 let keys = KeyRange::prefix(&table_prefix(&account, table));
                 let noted = router.note_in_ranges(&Note::Dropped(account, table), keys).await;
                 router.0.dropped.notify_one();
                 noted
-            });
+            }));
             timeout_at(deadline, noting).await.unwrap_or_else(|_| {
                 let why = "the deadline passed before every range had noted that the table is dropped";
                 Err(ReadError::Unavailable(Reason::Found(why)))

@@ -268,7 +268,7 @@ impl Router {
     /// If reading takes longer than `until`, it goes on in the background, and later requests find its result.
     async fn read_map(&self, version: u64, until: Instant) {
         let router = self.clone();
-        let reading = RunToEnd::new(async move {
+        let reading = RunToEnd::new(Box::pin(async move {
             let Ok(mut read_at) = router.0.read_at.try_lock() else { return };
             let of_late = read_at.is_some_and(|at| at.elapsed() < MAP_READ_AGAIN_AFTER);
             if of_late || router.map().version() > version {
@@ -279,7 +279,7 @@ impl Router {
                 let error = with_causes(&error);
                 tracing::debug!(error, "the map cannot be read: owners are looked for by the old one");
             }
-        });
+        }));
         let _ = timeout_at(until, reading).await;
     }
 
