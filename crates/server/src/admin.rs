@@ -112,7 +112,7 @@ impl Admin {
         Self { node, manager, history, history_places, queries, rehearsals, metrics, token, address, hosts }
     }
 
-    /// Adds names by which it is called, such as that of a container. A case of letters makes no difference.
+    /// Adds names by which it is called, such as that of a container. The case of letters makes no difference.
     pub fn with_hosts(self, hosts: Vec<String>) -> Self {
         Self { hosts, ..self }
     }

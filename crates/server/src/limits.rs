@@ -173,7 +173,9 @@ pub const FOLDER_TRIES_MAX: usize = 16;
 pub const NAMES_CHANGE_TRIES_MAX: usize = 5;
 /// Folders that one recursive deletion deletes, and objects that it reads at once.
 pub const DELETED_AT_ONCE: usize = 1_000;
-/// Rows of objects that a page reads at once in a bucket with folders.
+/// Rows of objects that a page reads first in each folder, in a bucket with folders. Each further batch is twice as large.
+pub const WALK_BATCH_ROWS_AT_FIRST: usize = 8;
+/// Rows of objects that a page reads at once there.
 pub const WALK_BATCH_ROWS: usize = 512;
 /// Bytes of such rows after which it reads no more at once.
 pub const WALK_BATCH_BYTES: usize = 2 << 20;

@@ -172,7 +172,6 @@ impl ObjectService {
             (from, ageing, look) = (page.next, page.ageing, bucket.look.take());
             if let (Some(stored), Some(look)) = (page.unknown, &mut look) {
                 self.find_folder_of(id, &stored, look).await?;
-                continue;
             }
             sleep(pause(begun.elapsed())).await;
         }

@@ -190,11 +190,13 @@ impl ObjectService {
         fence: u64,
         deadline: Instant,
     ) -> Result<u64, Failure> {
-        // If this process is making the change, its end is waited for. Else nobody may be making it any more.
-        let ended = timeout_at(deadline, self.changes.wait_for(bucket.id, "")).await;
-        ended.map_err(|_| moved_meanwhile())?;
         if self.tree(bucket.id).await?.changes < fence {
-            self.judged(&Raise { bucket, to: fence }, None, deadline).await?;
+            // If this process is making the change, its end is waited for. Else nobody may be making it any more.
+            let ended = timeout_at(deadline, self.changes.wait_for(bucket.id, "")).await;
+            ended.map_err(|_| moved_meanwhile())?;
+            if self.tree(bucket.id).await?.changes < fence {
+                self.judged(&Raise { bucket, to: fence }, None, deadline).await?;
+            }
         }
         self.looked_again(bucket, look).await
     }

@@ -26,7 +26,7 @@ use rangehold_protocol::object::list::Want;
 
 use super::ObjectService;
 use super::failure::Failure;
-use crate::limits::{WALK_BATCH_BYTES, WALK_BATCH_ROWS};
+use crate::limits::{WALK_BATCH_BYTES, WALK_BATCH_ROWS, WALK_BATCH_ROWS_AT_FIRST};
 
 /// What is shown the names of a bucket.
 pub(super) trait Visitor: Send {
@@ -60,9 +60,10 @@ struct Below {
 }
 
 /// Rows of objects that were read at once.
-#[derive(Default)]
 struct Batch {
     rows: Vec<(Vec<u8>, Bytes)>,
+    /// How many it has at most.
+    most: usize,
     bytes: usize,
     is_full: bool,
 }
@@ -176,9 +177,11 @@ impl ObjectService {
         let mut from = stored(&low[level.shown.len()..]);
         let mut sought: Option<Vec<u8>> = None;
         let mut shown = level.shown.clone();
+        // A visitor that wants one row of each folder is not shown hundreds that it seeks past.
+        let mut most = WALK_BATCH_ROWS_AT_FIRST;
         loop {
             let keys = KeyRange::new(from.clone(), end.clone().map(|end| end.max(from.clone())));
-            let batch = self.router.scan(&keys, Batch::default, Batch::take).await?;
+            let batch = self.router.scan(&keys, || Batch::of(most), Batch::take).await?;
             for (key, row) in &batch.rows {
                 shown.truncate(level.shown.len());
                 shown.extend_from_slice(&key[level.objects.len()..]);
@@ -198,6 +201,7 @@ impl ObjectService {
                 (None, _) => return Ok(Next::Behind),
             }
             sought = None;
+            most = (2 * most).min(WALK_BATCH_ROWS);
         }
     }
 }
@@ -225,10 +229,14 @@ impl Level {
 }
 
 impl Batch {
+    fn of(most: usize) -> Self {
+        Self { rows: Vec::new(), most, bytes: 0, is_full: false }
+    }
+
     fn take(&mut self, key: &[u8], row: &Bytes) -> Visit {
         self.bytes += key.len() + row.len();
         self.rows.push((key.to_vec(), row.clone()));
-        self.is_full = self.rows.len() >= WALK_BATCH_ROWS || self.bytes >= WALK_BATCH_BYTES;
+        self.is_full = self.rows.len() >= self.most || self.bytes >= WALK_BATCH_BYTES;
         if self.is_full { Visit::Stop } else { Visit::Next }
     }
 }
