@@ -12,7 +12,6 @@ use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
-use super::located::Wants;
 use super::reply::Reply;
 
 /// What a call does with a list.
@@ -108,9 +107,7 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let access = Access::of(call, &self.body_object(exchange, body).await?)?;
-        self.bucket(&call.bucket).await?.check_lists_in_use()?;
-        let deadline = exchange.deadline();
-        let (bucket, name) = self.place(&call.bucket, &call.object, Wants::There, deadline).await?;
+        let (bucket, name) = self.place_with_list(&call.bucket, &call.object, exchange.deadline()).await?;
         let (wanted, conditions) = (exchange.generation()?, exchange.conditions()?);
         let generation = match &access {
             Access::List | Access::Get(_) => self.generation(&bucket, &name, wanted).await?,

@@ -14,7 +14,6 @@ use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
-use super::located::Wants;
 use super::managed_folders::{missing, with_slash};
 use super::permission::Place;
 use super::reply::Reply;
@@ -115,8 +114,7 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        self.bucket(bucket).await?.check_lists_in_use()?;
-        let (bucket, stored) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, stored) = self.place_with_list(bucket, name, exchange.deadline()).await?;
         let generation = self.generation(&bucket, &stored, exchange.generation()?).await?;
         resource(exchange, object_policy(&bucket, name, &generation))
     }
@@ -130,8 +128,7 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let body = self.body_object(exchange, body).await?;
-        self.bucket(bucket).await?.check_lists_in_use()?;
-        let (bucket, stored) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, stored) = self.place_with_list(bucket, name, exchange.deadline()).await?;
         let etag = body.get("etag").and_then(Value::as_str).filter(|etag| !etag.is_empty());
         let conditions = Conditions { tag_match: etag.map(Tags::parse), ..Conditions::default() };
         let lines = acl_of_bindings(body, &bucket)?;

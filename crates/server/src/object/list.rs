@@ -7,7 +7,6 @@
 //! * It reads two ranges, and between these moments a move of this process is begun and committed, or committed and ended. Then
 //!   it meets nothing; but the move had its window open (`changes`), and the page is made again.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use rangehold_engine::Visit;
@@ -92,15 +91,9 @@ impl ObjectService {
     ) -> Result<bool, Failure> {
         let mut stands = true;
         for (name, intent) in met {
-            let mut bucket = Cow::Borrowed(bucket);
-            let stored = match bucket.has_folders() {
-                false => Ok(Cow::Borrowed(name.as_str())),
-                true => {
-                    let deadline = Instant::now() + REQUEST_WITHIN;
-                    self.located(bucket.to_mut(), &name, Wants::There, deadline).await
-                }
-            };
-            let Ok(name) = stored else { return Ok(false) };
+            let deadline = Instant::now() + REQUEST_WITHIN;
+            let located = self.located_in(bucket, &name, Wants::There, deadline).await;
+            let Ok((bucket, name)) = located else { return Ok(false) };
             let of = Name { bucket: &bucket, name: &name };
             match self.standing(of, &intent).await? {
                 Standing::Stays => continue,

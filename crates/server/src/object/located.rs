@@ -64,6 +64,36 @@ impl ObjectService {
         Ok((bucket, stored))
     }
 
+    /// The same, for a request about an object's access control list, which a bucket with uniform access refuses.
+    pub(super) async fn place_with_list<'n>(
+        &self,
+        bucket: &str,
+        name: &'n str,
+        deadline: Instant,
+    ) -> Result<(Bucket, Cow<'n, str>), Failure> {
+        let mut bucket = self.bucket(bucket).await?;
+        bucket.check_lists_in_use()?;
+        let stored = self.located(&mut bucket, name, Wants::There, deadline).await?;
+        Ok((bucket, stored))
+    }
+
+    /// The same, in a bucket of whose objects the request has several, or that it needs as it was. Only one with folders is
+    /// copied.
+    pub(super) async fn located_in<'b, 'n>(
+        &self,
+        bucket: &'b Bucket,
+        name: &'n str,
+        wants: Wants,
+        deadline: Instant,
+    ) -> Result<(Cow<'b, Bucket>, Cow<'n, str>), Failure> {
+        if !bucket.has_folders() {
+            return Ok((Cow::Borrowed(bucket), Cow::Borrowed(name)));
+        }
+        let mut own = bucket.clone();
+        let stored = self.located(&mut own, name, wants, deadline).await?;
+        Ok((Cow::Owned(own), stored))
+    }
+
     /// The stored name of an object. The bucket remembers it.
     pub(super) async fn located<'n>(
         &self,

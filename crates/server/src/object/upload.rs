@@ -106,8 +106,7 @@ impl ObjectService {
             progress: Progress { total, ..Progress::default() },
         };
         let upload = exchange.id.replace('-', "");
-        let mut bucket = bucket.clone();
-        let stored = self.located(&mut bucket, &name, Wants::New, exchange.deadline()).await?;
+        let (bucket, stored) = self.located_in(bucket, &name, Wants::New, exchange.deadline()).await?;
         let of = Name { bucket: &bucket, name: &stored };
         let begin = BeginUpload { of, upload: &upload, session: &session };
         self.change_object(&begin, exchange.deadline()).await?;

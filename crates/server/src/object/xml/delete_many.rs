@@ -45,8 +45,7 @@ impl XmlApi<'_> {
         let deleted = async {
             self.permit(exchange, DELETE, bucket, Some(name)).await?;
             self.admit_name(exchange, &bucket.name, name, Usage::Write).await?;
-            let mut bucket = bucket.clone();
-            let stored = self.located(&mut bucket, name, Wants::There, exchange.deadline()).await?;
+            let (bucket, stored) = self.located_in(bucket, name, Wants::There, exchange.deadline()).await?;
             let (of, conditions) = (Name { bucket: &bucket, name: &stored }, Conditions::default());
             let delete = Delete { of, generation: target.generation, conditions: &conditions };
             self.change_object(&delete, exchange.deadline()).await

@@ -59,8 +59,7 @@ impl XmlApi<'_> {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        self.bucket(bucket).await?.check_lists_in_use()?;
-        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, name) = self.place_with_list(bucket, name, exchange.deadline()).await?;
         let generation = self.generation(&bucket, &name, exchange.generation()?).await?;
         let entries = generation.acl.entries(bucket.project_number, Some(&generation.owner));
         Ok(xml_reply(200, acl::rendered(Some(&generation.owner), &entries))
