@@ -12,6 +12,10 @@
 //! A *fill* copies an interval that was read from the database. It began before the database was asked, and keeps
 //! a note of each key that a write touches meanwhile. The rows of these keys are not taken from the database: the
 //! read may have come before the write or after it.
+//!
+//! A fill does a second thing: it finds out that the database shows a write as durable of which that is not known here.
+//! Then all rows are forgotten, because the next reader must not see an older row than this one. So a fill whose rows are not
+//! wanted any more is only *void*: it adds nothing, and goes on looking for such writes until its reader has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -66,6 +70,8 @@ struct Fill {
     low: Bytes,
     high: Bytes,
     touched: BTreeMap<Bytes, Touched>,
+    /// Its rows may be older than what was forgotten since it began. It adds none of them.
+    is_void: bool,
 }
 
 /// What became of the last write of a key.
@@ -200,12 +206,13 @@ impl Core {
         let number = FillNumber(self.next());
         let changing = self.changing.range(low.clone()..high.clone());
         let touched = changing.map(|(key, _)| (key.clone(), Touched::Pending)).collect();
-        self.fills.insert(number, Fill { low, high, touched });
+        self.fills.insert(number, Fill { low, high, touched, is_void: false });
         Some(number)
     }
 
     /// Takes what a fill has read: `rows` are all rows that the database has from where the fill had come to, and
-    /// below `end`. If they are not `admitted`, they are passed over. Returns whether the fill can go on.
+    /// below `end`. If they are not `admitted`, they are passed over. Returns whether the fill goes on; it does not after a
+    /// failed write.
     pub(super) fn publish(
         &mut self,
         number: FillNumber,
@@ -214,19 +221,20 @@ impl Core {
         admitted: bool,
     ) -> bool {
         let Some(fill) = self.fills.get_mut(&number) else { return false };
+        let is_wanted = admitted && !fill.is_void;
         let (mut from, touched) = fill.take(end);
         if touched.len() > FILL_TOUCHED_MAX {
             self.forget();
-            return false;
+            return true;
         }
         let (rows, holes) = without_touched(rows, touched);
         if holes.iter().any(|(key, value)| self.is_pending(key, value.as_ref())) {
             // The database shows a write as durable of which that is not known here. A reader must not see the row
             // first as it is in the database and then as it is here.
             self.forget();
-            return false;
+            return true;
         }
-        if !admitted {
+        if !is_wanted {
             return true;
         }
         for hole in holes.into_keys() {
@@ -272,15 +280,19 @@ impl Core {
 
     /// Forgets the rows from `low` on and below `high`, and what is being filled.
     pub(super) fn forget_between(&mut self, low: &[u8], high: Option<&[u8]>) {
-        self.fills.clear();
+        self.void_fills();
         self.blocks.remove_between(low, high);
     }
 
     /// Forgets all rows, and what is being filled. Writes that are pending stay so.
     fn forget(&mut self) {
         self.blocks = Blocks::default();
-        self.fills.clear();
+        self.void_fills();
         self.wanted.clear();
+    }
+
+    fn void_fills(&mut self) {
+        self.fills.values_mut().for_each(Fill::make_void);
     }
 
     /// Ends a fill.
@@ -312,9 +324,19 @@ impl Pending {
 
 impl Fill {
     fn touch(&mut self, key: &Bytes, how: &Touched) {
-        if *key >= self.low && *key < self.high {
-            self.touched.insert(key.clone(), how.clone());
+        if *key < self.low || *key >= self.high {
+            return;
         }
+        match how {
+            Touched::Durable(_) if self.is_void => drop(self.touched.remove(key)),
+            _ => drop(self.touched.insert(key.clone(), how.clone())),
+        }
+    }
+
+    /// From now on only writes matter that are pending.
+    fn make_void(&mut self) {
+        self.is_void = true;
+        self.touched.retain(|_, how| matches!(how, Touched::Pending));
     }
 
     /// From where on nothing was published, and the keys below `end` that were touched. The fill goes on at `end`.

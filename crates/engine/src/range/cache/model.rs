@@ -72,6 +72,8 @@ struct Write {
     is_entered: bool,
     /// Whether the cache knows that it is durable. It is answered after that.
     is_settled: bool,
+    /// Whether a reader has certainly seen it, or what follows from it.
+    is_seen: bool,
 }
 
 impl Write {
@@ -99,7 +101,7 @@ struct Model {
     durable: usize,
     /// Up to where the cache was told that writes are durable.
     told: usize,
-    /// Up to where readers have certainly seen writes.
+    /// The place in the log of the last write that a reader has certainly seen.
     seen: usize,
     fills: Vec<Reading>,
     /// How many writes of the log the last snapshot can show.
@@ -135,12 +137,12 @@ impl Model {
         state
     }
 
-    /// All states that the cache may show now. A write may be missing if the cache does not know that it is durable and
+    /// All states that the cache may show now. A write may be missing if the cache does not know that it is durable, and
     /// no reader has seen it.
     fn allowed(&self, low: &Bytes, high: &Bytes) -> Vec<State> {
         let least = self.told.max(self.seen);
         let known = (least..=self.durable).map(|through| self.part(through, (low, high), |_, _| false));
-        let unknown = |sequence, write: &Write| !write.is_settled && sequence > self.seen;
+        let unknown = |_, write: &Write| !write.is_settled && !write.is_seen;
         let without = (least..=self.durable).map(|through| self.part(through, (low, high), unknown));
         known.chain(without).collect()
     }
@@ -240,7 +242,7 @@ impl Model {
             changes.push((key, value));
         }
         let number = self.core.announce(changes.clone());
-        self.announced.push(Write { number, changes, is_entered: false, is_settled: false });
+        self.announced.push(Write { number, changes, is_entered: false, is_settled: false, is_seen: false });
     }
 
     fn publish(&mut self, fill: usize, cut: Option<Bytes>, told: bool) {
@@ -259,10 +261,25 @@ impl Model {
             return;
         }
         self.core.end_fill(reading.number);
-        // The reader is answered. It saw at least the writes without which its answer would be another one.
+        self.answer(&reading);
+    }
+
+    /// A reader is answered with what it read from the database. It saw at least the writes without which its answer
+    /// would be another one, and what went before them.
+    ///
+    /// One kind of write may come after the reader, although its place in the log is an earlier one: a write whose keys
+    /// the reader did not ask for, and of which the cache does not know yet that it is in the log. It is not answered,
+    /// and its locks are still held. So nothing that the reader saw can follow from it.
+    fn answer(&mut self, reading: &Reading) {
         let bounds = (&reading.low, &reading.high);
         let fits = |through: &usize| self.part(*through, bounds, |_, _| false) == reading.rows;
         let seen = (0..=self.durable).find(fits).expect("the database was in that state");
+        let is_seen = |sequence: usize| {
+            let without = || self.part(seen, bounds, |other, _| other == sequence);
+            self.log[sequence - 1].is_entered || without() != reading.rows
+        };
+        let sequences: Vec<_> = (1..=seen).filter(|sequence| is_seen(*sequence)).collect();
+        sequences.into_iter().for_each(|sequence| self.log[sequence - 1].is_seen = true);
         self.seen = self.seen.max(seen);
     }
 
@@ -300,4 +317,33 @@ proptest! {
             model.take(step);
         }
     }
+}
+
+/// The writes of `b` and `i` are in the log in this order. The cache is told of the second one first, and a reader sees
+/// `i`. The next reader may still see no `b`.
+#[test]
+fn a_write_that_no_reader_asked_for_may_come_after_one_that_was_seen() {
+    let (b, i, end) = (1, 8, 9);
+    let mut model = Model::default();
+    let before = [Step::Fill(0, 5), Step::Publish(0, None, false)];
+    let writes = [Step::Announce(vec![(b, false)]), Step::Announce(vec![(i, false)])];
+    let logged = [Step::Log(0), Step::Log(0), Step::Enter(1), Step::Durable(2, true)];
+    let reads = [Step::Fill(2, end), Step::Publish(0, None, false), Step::Get(i), Step::Scan(0, 2)];
+    before.into_iter().chain(writes).chain(logged).chain(reads).for_each(|step| model.take(step));
+    assert_eq!(model.core.get(&key(b)), Some(None));
+    assert_eq!(model.core.get(&key(i)), Some(Some(Bytes::from_static(b"2"))));
+}
+
+/// A reader asks the database after the rows that it would have copied are not wanted any more. It sees a write of which
+/// the cache knows nothing yet. The next reader must not be shown the row as it was before.
+#[test]
+fn a_reader_whose_copy_is_void_still_finds_a_write_that_the_cache_does_not_know() {
+    let h = 7;
+    let mut model = Model::default();
+    let known = [Step::Fill(0, 8), Step::Publish(0, None, false)];
+    let write = [Step::Announce(vec![(h, false)]), Step::Log(0), Step::Durable(1, false)];
+    let reader = [Step::Fill(0, 8), Step::Forget(8, None), Step::Publish(0, None, false)];
+    known.into_iter().chain(write).chain(reader).for_each(|step| model.take(step));
+    assert_eq!(model.core.get(&key(h)), None);
+    model.take(Step::Get(h));
 }
