@@ -16,9 +16,11 @@ use std::sync::Arc;
 use super::SequenceOptions;
 use super::counter::{Counter, Counts, Mode, NONCE, NUMBER};
 use super::error::SequenceError;
+use super::finish::{Finishing, Removal, is_of_another};
 use super::line::Line;
+use super::numbers::Numbers;
 use crate::entity::{ETag, Entity, Timestamp};
-use crate::error::{Error, Found};
+use crate::error::Error;
 use crate::request::{Change, Condition, Invalid};
 use crate::service::Service;
 
@@ -28,7 +30,8 @@ const FREE: &str = "Free";
 /// Numbers without doubles, each with a claim until it is used. Cheap to clone; clones stand in one line.
 #[derive(Clone)]
 pub struct StrictSequence {
-    line: Arc<Line>,
+    numbers: Arc<Line<Numbers>>,
+    finishing: Arc<Line<Finishing>>,
     counter: Arc<Counter>,
 }
 
@@ -47,7 +50,9 @@ impl StrictSequence {
             );
         }
         let counter = options.counter(service, scope, name, Mode::Strict).await?;
-        Ok(Self { line: Arc::new(Line::new(counter.clone())), counter })
+        let numbers = Arc::new(Line::new(Numbers(counter.clone())));
+        let finishing = Arc::new(Line::new(Finishing(counter.clone())));
+        Ok(Self { numbers, finishing, counter })
     }
 
     /// The next number, with its claim.
@@ -55,8 +60,12 @@ impl StrictSequence {
     /// Fails as [`Sequence::next`](super::Sequence::next) does. A failed or dropped call may leave a claim, which
     /// [`Self::open_claims`] lists.
     pub async fn next(&self) -> Result<Claim, SequenceError> {
-        let reserved = self.line.next().await?;
-        Ok(Claim { number: reserved.number, version: reserved.claim, counter: self.counter.clone() })
+        let reserved = self.numbers.stand(|_is_again| ()).await?;
+        Ok(self.claim(reserved.number, reserved.claim))
+    }
+
+    fn claim(&self, number: i64, version: Option<ETag>) -> Claim {
+        Claim { number, version, counter: self.counter.clone(), finishing: self.finishing.clone() }
     }
 
     /// The claims of all processes that are not finished, by their numbers. Among them are numbers that are in use at this
@@ -78,7 +87,7 @@ impl StrictSequence {
         // The nonce is the token of this write, so an answer that is lost does no harm.
         let marked = self.counter.table.clone().with_token(NONCE);
         match marked.apply(Change::Merge(entity, Condition::Version(version))).await {
-            Ok(version) => Ok(Claim { number, version, counter: self.counter.clone() }),
+            Ok(version) => Ok(self.claim(number, version)),
             Err(error) if is_of_another(&error) => Err(SequenceError::Lost { number }),
             Err(error) => Err(error.into()),
         }
@@ -119,6 +128,7 @@ pub struct Claim {
     number: i64,
     version: Option<ETag>,
     counter: Arc<Counter>,
+    finishing: Arc<Line<Finishing>>,
 }
 
 impl Claim {
@@ -127,39 +137,28 @@ impl Claim {
         self.number
     }
 
-    /// Removes the claim: the number has been used.
+    /// Removes the claim: the number has been used. Claims that are finished at the same time go in one batch.
     ///
     /// Fails with [`SequenceError::Lost`] if another process took the number up meanwhile.
     pub async fn finish(self) -> Result<(), SequenceError> {
-        let keys = self.counter.claim_keys(self.number);
-        self.change(Change::Delete(keys, self.condition()?)).await
+        let (number, version) = (self.number, self.version()?);
+        self.finishing.stand(|is_in_doubt| Removal { number, version: version.clone(), is_in_doubt }).await
     }
 
     /// Says that the number was not used, so that anybody may take it up.
+    ///
+    /// Fails with [`SequenceError::Lost`] if another process took the number up meanwhile.
     pub async fn give_up(self) -> Result<(), SequenceError> {
         let entity = Entity { keys: self.counter.claim_keys(self.number), ..Entity::new("", "") };
-        self.change(Change::Merge(entity.with(FREE, true), self.condition()?)).await
-    }
-
-    fn condition(&self) -> Result<Condition, SequenceError> {
-        self.version.clone().map(Condition::Version).ok_or(SequenceError::Lost { number: self.number })
-    }
-
-    async fn change(&self, change: Change) -> Result<(), SequenceError> {
-        let is_deletion = matches!(change, Change::Delete(..));
+        let change = Change::Merge(entity.with(FREE, true), Condition::Version(self.version()?));
         match self.counter.table.apply(change).await {
             Ok(_) => Ok(()),
-            // Only the owner removes a claim, so it was this call.
-            Err(Error::OutcomeUnknown(unknown)) if is_deletion && matches!(unknown.found, Found::Nothing) => {
-                Ok(())
-            }
             Err(error) if is_of_another(&error) => Err(SequenceError::Lost { number: self.number }),
             Err(error) => Err(error.into()),
         }
     }
-}
 
-/// Whether a claim is there in another version, or not at all.
-fn is_of_another(error: &Error) -> bool {
-    error.has_status(404) || error.has_status(412)
+    fn version(&self) -> Result<ETag, SequenceError> {
+        self.version.clone().ok_or(SequenceError::Lost { number: self.number })
+    }
 }

@@ -1,41 +1,68 @@
-//! The callers of one process, in the order in which they came.
+//! The callers of one process that want the same kind of thing, in the order in which they came.
 //!
-//! The caller at the head takes the *turn*. It reserves numbers for all callers in the line, gives them out in the line's
-//! order, and passes the turn on. There is no task behind it: if the caller with the turn is dropped, the callers that
-//! it was about to serve stand in line again, and one of them takes the turn.
-//!
-//! A number for a caller that is gone is left unused. To give it to a later caller could give numbers out in another
-//! order than that of time.
+//! The caller at the head takes the *turn*. It serves all callers in the line by one request, and passes the turn on.
+//! There is no task behind it: if the caller with the turn is dropped, the callers that it was about to serve stand in
+//! line again, and one of them takes the turn.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Mutex as Turn, oneshot};
 
-use super::counter::{Counter, Reserved};
-use super::error::SequenceError;
+/// How the callers of a line are served.
+pub(super) trait Serve: Sync {
+    /// What a caller wants.
+    type Wish: Send;
+    /// What it gets.
+    type Answer: Send;
+    /// What is left for the next turn.
+    type Left: Default + Send;
 
-type Answer = Result<Reserved, SequenceError>;
+    /// How many callers are served at once.
+    fn most(&self) -> usize;
 
-/// The line before one counter.
-pub(super) struct Line {
-    counter: Arc<Counter>,
-    waiting: Mutex<VecDeque<oneshot::Sender<Answer>>>,
-    /// Holds what is left of the last block.
-    turn: Turn<VecDeque<Reserved>>,
+    /// Answers all these callers.
+    fn serve(
+        &self,
+        callers: VecDeque<Caller<Self::Wish, Self::Answer>>,
+        left: &mut Self::Left,
+    ) -> impl Future<Output = ()> + Send;
 }
 
-impl Line {
-    pub(super) fn new(counter: Arc<Counter>) -> Self {
-        Self { counter, waiting: Mutex::default(), turn: Turn::default() }
+/// A caller that waits for its answer.
+pub(super) struct Caller<W, A> {
+    pub(super) wish: W,
+    answer: oneshot::Sender<A>,
+}
+
+impl<W, A> Caller<W, A> {
+    /// Answers it. What is for a caller that is gone is lost.
+    pub(super) fn answer(self, answer: A) {
+        let _gone = self.answer.send(answer);
+    }
+}
+
+/// See the module.
+pub(super) struct Line<S: Serve> {
+    server: S,
+    waiting: Mutex<VecDeque<Caller<S::Wish, S::Answer>>>,
+    turn: Turn<S::Left>,
+}
+
+impl<S: Serve> Line<S> {
+    pub(super) fn new(server: S) -> Self {
+        Self { server, waiting: Mutex::default(), turn: Turn::default() }
     }
 
-    pub(super) async fn next(&self) -> Answer {
+    /// Stands in line until there is an answer. `wish` is asked each time; from the second time on with `true`, because the
+    /// caller that had the turn was dropped, and may have carried the wish out.
+    pub(super) async fn stand(&self, wish: impl Fn(bool) -> S::Wish) -> S::Answer {
+        let mut is_again = false;
         loop {
             let (sender, mut answer) = oneshot::channel();
-            self.waiting.lock().push_back(sender);
+            self.waiting.lock().push_back(Caller { wish: wish(is_again), answer: sender });
+            is_again = true;
             let mut left = tokio::select! {
                 biased;
                 served = &mut answer => match served {
@@ -48,35 +75,16 @@ impl Line {
                 match answer.try_recv() {
                     Ok(answer) => return answer,
                     Err(TryRecvError::Closed) => break,
-                    Err(TryRecvError::Empty) => self.serve(&mut left).await,
+                    Err(TryRecvError::Empty) => self.server.serve(self.head(), &mut left).await,
                 }
             }
         }
     }
 
-    /// Serves the callers at the head of the line.
-    async fn serve(&self, left: &mut VecDeque<Reserved>) {
-        let callers: Vec<_> = {
-            let mut waiting = self.waiting.lock();
-            let count = waiting.len().min(self.counter.round_max());
-            waiting.drain(..count).filter(|caller| !caller.is_closed()).collect()
-        };
-        let mut callers = VecDeque::from(callers);
-        while !callers.is_empty() {
-            if left.is_empty() {
-                match self.counter.reserve(callers.len()).await {
-                    Ok(numbers) => left.extend(numbers),
-                    Err(error) => {
-                        for caller in callers.drain(..) {
-                            let _gone = caller.send(Err(error.clone()));
-                        }
-                    }
-                }
-            }
-            let served = callers.len().min(left.len());
-            for (caller, number) in callers.drain(..served).zip(left.drain(..served)) {
-                let _gone = caller.send(Ok(number));
-            }
-        }
+    /// The callers at the head of the line that still wait.
+    fn head(&self) -> VecDeque<Caller<S::Wish, S::Answer>> {
+        let mut waiting = self.waiting.lock();
+        let count = waiting.len().min(self.server.most());
+        waiting.drain(..count).filter(|caller| !caller.answer.is_closed()).collect()
     }
 }

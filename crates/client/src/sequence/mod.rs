@@ -21,7 +21,9 @@
 mod claim;
 mod counter;
 mod error;
+mod finish;
 mod line;
+mod numbers;
 
 use std::sync::Arc;
 
@@ -33,6 +35,7 @@ use crate::error::Error;
 use crate::service::Service;
 use counter::{Counter, Mode};
 use line::Line;
+use numbers::Numbers;
 
 /// The table of the article.
 pub const TABLE: &str = "identities";
@@ -74,7 +77,7 @@ impl SequenceOptions {
 /// Numbers without doubles, and perhaps with gaps. Cheap to clone; clones stand in one line.
 #[derive(Clone)]
 pub struct Sequence {
-    line: Arc<Line>,
+    line: Arc<Line<Numbers>>,
     counter: Arc<Counter>,
 }
 
@@ -88,7 +91,7 @@ impl Sequence {
     ) -> Result<Self, Error> {
         let counter =
             options.counter(service, scope, name, Mode::Plain { block: options.block.max(1) }).await?;
-        Ok(Self { line: Arc::new(Line::new(counter.clone())), counter })
+        Ok(Self { line: Arc::new(Line::new(Numbers(counter.clone()))), counter })
     }
 
     /// The next number.
@@ -96,7 +99,7 @@ impl Sequence {
     /// Fails if all tries met another client, if the last number of the type was given out, or if the service cannot be
     /// used. A failed or dropped call may leave a number unused, and never gives it to two callers.
     pub async fn next(&self) -> Result<i64, SequenceError> {
-        Ok(self.line.next().await?.number)
+        Ok(self.line.stand(|_is_again| ()).await?.number)
     }
 
     /// What this handle and its clones have done so far.
