@@ -9,7 +9,7 @@
 //! - [`object_load`]: the same for objects;
 //! - [`azurite`]: the emulator of the cloud's vendor, as a process;
 //! - [`postgres`], [`pooler`]: real PostgreSQL servers, and pgbouncer in front of one;
-//! - [`python`]: Python with a package of PyPI;
+//! - [`python`]: Python with packages of PyPI;
 //! - [`mod@needs`]: what a test needs of the machine, and what happens where it is missing;
 //! - [`workspace`]: the repository, its build directory, the program under test.
 //!

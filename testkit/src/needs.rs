@@ -9,6 +9,15 @@ use std::path::Path;
 
 use crate::{pooler, postgres};
 
+/// The environment variable with the connection string of a table service that is not ours: Azurite, in CI.
+pub const OTHER_SERVICE: &str = "RANGEHOLD_CLIENT_CONNECTION";
+
+/// The environment variable with a Python that has the libraries of the recipes.
+pub const RECIPES_PYTHON: &str = "RANGEHOLD_RECIPES_PYTHON";
+
+/// The environment variable with the folder `node_modules` that has the libraries of the recipes.
+pub const RECIPES_NODE: &str = "RANGEHOLD_RECIPES_NODE";
+
 /// The environment variable under which every test must run.
 pub const ALL: &str = "RANGEHOLD_TEST_ALL";
 
@@ -52,6 +61,20 @@ pub fn has(parts: &[Part]) -> bool {
     // No macro is used here: the test harness hides what macros print when a test passes.
     let _unseen = writeln!(std::io::stderr(), "skipped: {test} needs {}", missing.advice());
     false
+}
+
+/// The value of [`OTHER_SERVICE`], [`RECIPES_PYTHON`] or [`RECIPES_NODE`], which `cargo xtask test --only client` sets: it
+/// installs what stands behind them. If it is not set, says on standard error which test is skipped. Under [`ALL`] too, because the
+/// step `client` runs these tests and fails if there are none.
+pub fn given(variable: &str) -> Option<String> {
+    let value = std::env::var(variable).ok();
+    if value.is_none() {
+        let current = std::thread::current();
+        let test = current.name().unwrap_or("a test");
+        let advice = format!("{variable}, which `cargo xtask test --only client` sets");
+        let _unseen = writeln!(std::io::stderr(), "skipped: {test} needs {advice}");
+    }
+    value
 }
 
 /// Ends a test here, with a line that says so, where a part of the machine is missing.

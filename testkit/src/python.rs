@@ -1,4 +1,4 @@
-//! Python with a package of PyPI, in an environment below the build directory.
+//! Python with packages of PyPI, in an environment below the build directory.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,18 +16,18 @@ pub fn python() -> Result<&'static str> {
     }
 }
 
-/// An environment with this one package, made again if another version is wanted; returns its Python.
-pub fn environment(name: &str, package: &str) -> Result<PathBuf> {
+/// An environment with these packages, with spaces between them, made again if others are wanted; returns its Python.
+pub fn environment(name: &str, packages: &str) -> Result<PathBuf> {
     let directory = target().join("xtask/environments").join(name);
     let (python, stamp) = (directory.join("bin/python"), directory.join("installed"));
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == package) {
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == packages) {
         return Ok(python);
     }
     workspace::empty(&directory)?;
     run(Command::new(self::python()?).args(["-m", "venv"]).arg(&directory))
         .context("Python cannot make an environment: install the package python3-venv")?;
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package];
-    run(Command::new(&python).args(install))?;
-    fs::write(&stamp, package)?;
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(Command::new(&python).args(install).args(packages.split_whitespace()))?;
+    fs::write(&stamp, packages)?;
     Ok(python)
 }

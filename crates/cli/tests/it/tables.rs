@@ -4,52 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{Ended, Program, ended, rangehold};
-
-/// A server, and commands that find it by the variable of `az`.
-struct Home {
-    program: Program,
-    directory: TempDir,
-}
-
-impl Home {
-    fn open() -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        let program = Program::start(&directory.path().join("data"), &[]);
-        Self { program, directory }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.directory.path().join(name).to_str().expect("it is text").to_owned()
-    }
-
-    fn run(&self, line: &[&str]) -> Ended {
-        let mut command = rangehold();
-        command.args(line).env("AZURE_STORAGE_CONNECTION_STRING", self.program.connection());
-        command.current_dir(self.directory.path());
-        ended(command, "")
-    }
-
-    fn says(&self, line: &[&str]) -> String {
-        let ended = self.run(line);
-        assert_eq!(ended.code, Some(0), "{line:?}: {ended:?}");
-        ended.said
-    }
-
-    fn answers(&self, line: &[&str]) -> Value {
-        let line: Vec<&str> = line.iter().chain(&["--output", "json"]).copied().collect();
-        serde_json::from_str(&self.says(&line)).expect("JSON")
-    }
-
-    /// Why a command failed.
-    fn refuses(&self, line: &[&str]) -> String {
-        let ended = self.run(line);
-        assert_eq!((ended.code, ended.said.as_str()), (Some(1), ""), "{line:?}: {ended:?}");
-        ended.complained
-    }
-}
+use crate::home::Home;
+use crate::program::{ended, rangehold};
 
 #[test]
 fn tables_and_entities_have_the_commands_of_az() {
@@ -184,7 +141,7 @@ fn copies(home: &Home, imported: &Value) {
     assert_eq!(few["count"], json!(63), "{few}");
     let shown = ["entity", "query", "-t", "few", "--num-results", "1"];
     assert_eq!(home.says(&shown), "PartitionKey  RowKey  Cents\nshop-07       000007  7000000049\n");
-    let left = std::fs::read_dir(home.directory.path()).expect("it is there");
+    let left = std::fs::read_dir(home.folder()).expect("it is there");
     let left =
         left.filter(|entry| entry.as_ref().expect("a file").file_name().to_string_lossy().contains("copy"));
     assert_eq!(left.count(), 0, "journals of finished copies are removed");

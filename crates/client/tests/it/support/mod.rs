@@ -1,15 +1,13 @@
-//! The service that the tests of this crate speak to: a server of their own, or the one that [`CONNECTION`] names, for
+//! The service that the tests of this crate speak to: a server of their own, or the one that [`OTHER_SERVICE`] names, for
 //! example Azurite.
 
 use rand::TryRng;
 use rand::rngs::SysRng;
 use rangehold_client::{Guid, Service, Table};
+use rangehold_testkit::needs::OTHER_SERVICE;
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace::{Profile, program};
 use tempfile::TempDir;
-
-/// The environment variable with the connection string of another service.
-const CONNECTION: &str = "RANGEHOLD_CLIENT_CONNECTION";
 
 /// A running service.
 pub(crate) struct Home {
@@ -21,7 +19,7 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn open() -> Self {
-        match std::env::var(CONNECTION) {
+        match std::env::var(OTHER_SERVICE) {
             Ok(connection) => Self::at(connection, None),
             Err(_) => {
                 let directory = tempfile::tempdir().expect("there is room for a directory");

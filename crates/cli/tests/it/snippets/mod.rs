@@ -1,0 +1,187 @@
+//! The snippets of the pages about the client and its commands, and of the recipes: each is run here, or compiled, or its
+//! page says why not.
+//!
+//! ```text
+//!   page     what a page asks for, in its order      pure
+//!   shown    whether the output is what it shows     pure
+//!   shell    runs it in one shell
+//!   flags    commands and flags in sentences
+//! ```
+//!
+//! A page is run against real servers. Where it speaks of a second service, that is Azurite in the step `client` of
+//! `cargo xtask test`, and otherwise another server of ours. Recipes in Python and JavaScript
+//! need the libraries of that step.
+
+mod flags;
+mod page;
+mod shell;
+mod shown;
+
+use std::fs;
+use std::path::Path;
+
+use rangehold_testkit::needs::{OTHER_SERVICE, RECIPES_NODE, RECIPES_PYTHON, given};
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace::{root, sources};
+use tempfile::TempDir;
+
+use self::page::Step;
+use self::shell::{Shell, Swap};
+
+/// Folders whose pages have snippets that must be run.
+const FOLDERS: [&str; 2] = ["docs/client/", "docs/recipes/"];
+
+/// The tests that run pages, each with its page.
+macro_rules! pages {
+    ($($test:ident: $page:literal, $run:ident;)*) => {
+        const RUN: &[&str] = &[$($page),*];
+        $(#[test] fn $test() { $run($page); })*
+    };
+}
+
+pages! {
+    the_guide_can_be_followed: "docs/client/guide.md", guide;
+    tables_move_as_the_page_shows: "docs/client/moving.md", moving;
+    objects_are_copied_as_the_page_shows: "docs/client/objects.md", objects;
+    stress_tests_end_as_the_page_shows: "docs/client/stress.md", stress;
+    the_recipe_for_parquet_works: "docs/recipes/parquet.md", python;
+    the_recipe_for_parquet_by_gs_names_works: "docs/recipes/parquet-objects.md", python;
+    the_recipe_for_python_works: "docs/recipes/python.md", python;
+    the_recipe_for_javascript_works: "docs/recipes/javascript.md", javascript;
+}
+
+/// The pages of [`FOLDERS`] by their paths, with their texts.
+fn pages() -> Vec<(String, String)> {
+    let paths = sources().expect("the repository can be listed").into_iter();
+    let paths =
+        paths.filter(|path| path.ends_with(".md") && FOLDERS.iter().any(|folder| path.starts_with(folder)));
+    paths.map(|path| (path.clone(), text(&path))).collect()
+}
+
+fn text(page: &str) -> String {
+    fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+fn steps(page: &str) -> Vec<Step> {
+    // The documentation of the client includes the page, and so its examples are compiled with it.
+    let is_compiled =
+        text("crates/client/src/lib.rs").contains(&format!("include_str!(\"../../../{page}\")"));
+    let steps = page::blocks(&text(page)).and_then(|blocks| page::steps(&blocks, is_compiled));
+    steps.unwrap_or_else(|why| panic!("{page}, {why}"))
+}
+
+#[test]
+fn no_snippet_is_left_out_without_a_reason() {
+    let mut left_out = Vec::new();
+    for (page, _) in pages() {
+        if let Some(step) = steps(&page).first().filter(|_| !RUN.contains(&page.as_str())) {
+            left_out.push(format!("{page}, line {}", step.line));
+        }
+    }
+    assert!(
+        left_out.is_empty(),
+        "no test runs these pages, and these snippets do not say why:\n{}",
+        left_out.join("\n")
+    );
+}
+
+#[test]
+fn pages_name_commands_and_flags_that_exist() {
+    let flags = flags::flags();
+    let unknown: Vec<String> = pages()
+        .iter()
+        .flat_map(|(page, text)| {
+            flags::unknown(text, &flags).into_iter().map(move |fault| format!("{page}: {fault}"))
+        })
+        .collect();
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+/// A server that a page expects to run already.
+struct Running {
+    server: Server,
+    _directory: TempDir,
+}
+
+impl Running {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+        let setup = Setup::new(Path::new(env!("CARGO_BIN_EXE_rangehold")), &data, &log);
+        Self { server: Server::start(&setup).expect("the server starts"), _directory: directory }
+    }
+
+    fn connection(&self) -> String {
+        shell::connection(self.server.address)
+    }
+
+    /// The page names the port of objects that a server takes by default.
+    fn objects(&self) -> Swap {
+        Swap { page: "http://127.0.0.1:4443", test: format!("http://{}", self.server.objects) }
+    }
+}
+
+fn guide(page: &str) {
+    let (mut shell, connection) = Shell::with_ports();
+    shell.swap(Swap::development(&connection));
+    shell.swap(Swap { page: "--minutes 1", test: "--minutes 0.04".to_owned() });
+    shell.run(page, &steps(page));
+}
+
+/// `$OURS`, `$AZURITE` and `$OTHER_ACCOUNT` are of the reader.
+fn moving(page: &str) {
+    let (one, two, three) = (Running::start(), Running::start(), Running::start());
+    let mut shell = Shell::new();
+    shell.swap(Swap::development(&one.connection()));
+    shell.variable("OTHER_ACCOUNT", two.connection());
+    shell.variable("OURS", two.connection());
+    shell.variable("AZURITE", std::env::var(OTHER_SERVICE).unwrap_or_else(|_| three.connection()));
+    shell.run(page, &steps(page));
+}
+
+fn objects(page: &str) {
+    let running = Running::start();
+    let mut shell = Shell::new();
+    shell.swap(running.objects());
+    fs::create_dir_all(shell.folder().join("trip/day1")).expect("a folder");
+    fs::write(shell.folder().join("trip/a.txt"), "hello\n").expect("there is room");
+    fs::write(shell.folder().join("trip/day1/b.txt"), "b\n").expect("there is room");
+    shell.run(page, &steps(page));
+}
+
+/// The peaks of the page take minutes; here they take seconds, because the verdict is not about the time.
+fn stress(page: &str) {
+    let (mut shell, connection) = Shell::with_ports();
+    shell.swap(Swap::development(&connection));
+    shell.swap(Swap { page: "--minutes 15", test: "--minutes 0.04".to_owned() });
+    shell.run(page, &steps(page));
+}
+
+/// A recipe begins with a running server.
+fn python(page: &str) {
+    let Some(python) = given(RECIPES_PYTHON) else { return };
+    let (running, steps, mut shell) = (Running::start(), steps(page), Shell::new());
+    shell.python(python.into());
+    for swap in [Swap::development(&running.connection()), running.objects()] {
+        if steps.iter().any(|step| step.asks_for(swap.page)) {
+            shell.swap(swap);
+        }
+    }
+    shell.run(page, &steps);
+}
+
+fn javascript(page: &str) {
+    let Some(modules) = given(RECIPES_NODE) else { return };
+    let (running, mut shell) = (Running::start(), Shell::new());
+    // What it would install is there, in the version of the lock file.
+    shell.swap(Swap {
+        page: "npm install @azure/data-tables",
+        test: format!("ln -s '{modules}' node_modules"),
+    });
+    // The SDK speaks plain HTTP to the development account, and elsewhere only if it is told to.
+    shell.swap(Swap {
+        page: "\"UseDevelopmentStorage=true\", \"cities\"",
+        test: format!("\"{}\", \"cities\", {{ allowInsecureConnection: true }}", running.connection()),
+    });
+    shell.run(page, &steps(page));
+}
