@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a real process is driven from outside")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
+mod deletions;
 mod history;
 mod objects;
 mod program;

@@ -9,42 +9,42 @@ use tempfile::TempDir;
 use crate::program::{Ended, Program, ended, rangehold};
 
 /// A server, and commands that find it by the variable of `az`.
-struct Home {
-    program: Program,
+pub(crate) struct Home {
+    pub(crate) program: Program,
     directory: TempDir,
 }
 
 impl Home {
-    fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let program = Program::start(&directory.path().join("data"), &[]);
         Self { program, directory }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.directory.path().join(name).to_str().expect("it is text").to_owned()
     }
 
-    fn run(&self, line: &[&str]) -> Ended {
+    pub(crate) fn run(&self, line: &[&str]) -> Ended {
         let mut command = rangehold();
         command.args(line).env("AZURE_STORAGE_CONNECTION_STRING", self.program.connection());
         command.current_dir(self.directory.path());
         ended(command, "")
     }
 
-    fn says(&self, line: &[&str]) -> String {
+    pub(crate) fn says(&self, line: &[&str]) -> String {
         let ended = self.run(line);
         assert_eq!(ended.code, Some(0), "{line:?}: {ended:?}");
         ended.said
     }
 
-    fn answers(&self, line: &[&str]) -> Value {
+    pub(crate) fn answers(&self, line: &[&str]) -> Value {
         let line: Vec<&str> = line.iter().chain(&["--output", "json"]).copied().collect();
         serde_json::from_str(&self.says(&line)).expect("JSON")
     }
 
     /// Why a command failed.
-    fn refuses(&self, line: &[&str]) -> String {
+    pub(crate) fn refuses(&self, line: &[&str]) -> String {
         let ended = self.run(line);
         assert_eq!((ended.code, ended.said.as_str()), (Some(1), ""), "{line:?}: {ended:?}");
         ended.complained
@@ -92,7 +92,7 @@ fn tables_and_entities_have_the_commands_of_az() {
 }
 
 /// A file as Storage Explorer writes it, with several pages of entities.
-fn orders() -> String {
+pub(crate) fn orders() -> String {
     let mut text =
         String::from("PartitionKey,RowKey,Timestamp,Cents,Cents@type,Note,Note@type,Placed,Placed@type\n");
     for n in 0..2_500_i64 {
