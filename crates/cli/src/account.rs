@@ -59,7 +59,8 @@ impl AccountFlags {
         Ok(self.account()?.endpoint().to_string())
     }
 
-    fn account(&self) -> Result<Account> {
+    /// The account itself.
+    pub(crate) fn account(&self) -> Result<Account> {
         if let Some(text) = &self.connection_string {
             return Ok(Account::from_connection_string(text)?);
         }

@@ -34,6 +34,7 @@ mod object;
 mod output;
 mod progress;
 mod ranges;
+mod rates;
 mod rehearse;
 mod shards;
 mod stores;

@@ -22,9 +22,9 @@
 //! The modules stand on floors. Each uses only those below it:
 //!
 //! ```text
-//!   bulk         many keys: an order that spreads, and a pace (pure), and what runs by them
+//!   bulk         many keys: an order that spreads, and a pace (pure), and what runs by them, for objects and entities
 //!   object       objects and buckets of Google Cloud Storage, on wire, retry and transport
-//!   moving       whole tables: in parts, at the same time, with a fingerprint
+//!   moving       whole tables: read in parts, at the same time, with a fingerprint
 //!   pattern      secondary rows, copies in other partitions, queries that fan out
 //!   sequence     numbers that are never given out twice
 //!   service      the account: its tables

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::retry::Exponential;
+use crate::retry::{Exponential, Policy};
 
 /// Longest wait for an answer, from the moment at which the request is sent to the last byte of the answer. It is
 /// longer than the 30 s in which the service itself gives up.
@@ -36,6 +36,28 @@ pub const DOWNLOAD_PIECE_BYTES: u64 = 8 * 1024 * 1024;
 pub const BULK_WINDOW: usize = 100_000;
 /// Jobs of a bulk job at the same time.
 pub const BULK_AT_ONCE: usize = 32;
+/// How often a request of a bulk job is tried, and how long it waits in between: about a minute in all, so that a busy service slows a
+/// job down and does not end it.
+pub const BULK_RETRY: Policy = Policy::exponential(
+    Exponential {
+        z: Duration::from_millis(200),
+        min: Duration::from_millis(100),
+        max: Duration::from_secs(10),
+    },
+    12,
+);
+/// Entities to delete among whose batches the next one is drawn by chance. They are few, so that a job soon begins to delete.
+pub const BULK_ENTITIES_WINDOW: usize = 20_000;
+/// Spans into which a table is cut to find what is to be deleted.
+pub const BULK_SPANS: usize = 16;
+/// Spans that are read at the same time.
+pub const BULK_READERS: usize = 8;
+/// How often a batch of deletions is sent without the entity that it stumbled over, before the others go one by one.
+pub const BULK_BATCH_TRIES: u32 = 4;
+/// Partitions whose rate is watched at the same time.
+pub const BULK_PARTITIONS: usize = 10_000;
+/// Keys that are taken together to be cut into batches: as many as a page has entities.
+pub const PAGE_ITEMS: usize = 1_000;
 /// Guesses of one key on the way to the middle of a span. Keys with a long beginning in common take the most: about seven
 /// guesses for each of these characters.
 pub const PROBES_MAX: usize = 150;

@@ -60,7 +60,7 @@ pub(super) const SOAK: &[(&str, &[&str])] = &[
 ];
 
 /// The modules of tests that the step `client` runs: those of the client and of the program.
-const BEYOND_OURS: [&str; 4] = ["table::", "moving::", "azurite::", "snippets::"];
+const BEYOND_OURS: [&str; 5] = ["table::", "moving::", "bulk::", "azurite::", "snippets::"];
 
 /// All steps.
 pub(super) const STEPS: &[Step] = &[

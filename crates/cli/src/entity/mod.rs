@@ -1,6 +1,7 @@
 //! `rangehold entity`: reads and changes entities, with the names and flags of `az storage entity`.
 
 mod change;
+mod delete_batch;
 mod show;
 
 use anyhow::{Context, Result};
@@ -20,6 +21,8 @@ pub(crate) enum EntityCommand {
     Replace(change::Update),
     /// Delete an entity.
     Delete(change::Delete),
+    /// Delete the entities that meet a condition, or whose keys a file has. A command that was killed goes on when it is run again.
+    DeleteBatch(delete_batch::DeleteBatch),
     /// Show an entity.
     Show(show::Show),
     /// Show the entities that meet a condition.
@@ -73,6 +76,7 @@ pub(crate) fn run(command: &EntityCommand) -> Result<()> {
             EntityCommand::Merge(update) => update.merge().await,
             EntityCommand::Replace(update) => update.replace().await,
             EntityCommand::Delete(delete) => delete.run().await,
+            EntityCommand::DeleteBatch(delete) => delete.run().await,
             EntityCommand::Show(show) => show.run().await,
             EntityCommand::Query(query) => query.run().await,
         }

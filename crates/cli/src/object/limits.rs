@@ -1,10 +1,6 @@
 //! The limits of the commands for objects. Together they bound the memory of a copy, of any number of files of any size, to
 //! about 150 MiB.
 
-use std::time::Duration;
-
-use rangehold_client::retry::{Exponential, Policy};
-
 /// Files and objects that are moved at the same time, unless `--parallel` says otherwise.
 pub(super) const AT_ONCE: usize = 32;
 /// The largest number for `--parallel`.
@@ -21,12 +17,3 @@ pub(super) const WINDOW: usize = 100_000;
 pub(super) const FOUND_AHEAD: usize = 1_024;
 /// Failures that are named at the end; all are counted.
 pub(super) const FAILURES_NAMED: usize = 20;
-/// How often a request is tried, and how long it waits in between: about a minute in all.
-pub(super) const RETRY: Policy = Policy::exponential(
-    Exponential {
-        z: Duration::from_millis(200),
-        min: Duration::from_millis(100),
-        max: Duration::from_secs(10),
-    },
-    12,
-);

@@ -7,10 +7,9 @@ use clap::{Args, ValueEnum};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rangehold_client::bulk::{Gate, Pace};
+use rangehold_client::limits::BULK_RETRY;
 use rangehold_client::object::{Access, GOOGLE, Storage};
 use rangehold_client::{Options, Tokens};
-
-use super::limits::RETRY;
 
 /// The service, and how a command proves its user.
 #[derive(Debug, Clone, Args)]
@@ -82,7 +81,7 @@ impl ServiceFlags {
             (true, Kind::Reads) => Pace::OBJECT_READS,
             (true, Kind::Writes) => Pace::OBJECT_WRITES,
         });
-        let options = Options { retry: RETRY, watch: Some(gate.watch()), ..Options::default() };
+        let options = Options { retry: BULK_RETRY, watch: Some(gate.watch()), ..Options::default() };
         let access = match self.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty()) {
             Some(token) => Access::Tokens(Arc::new(Fixed(token.to_owned()))),
             None => Access::Anonymous,

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 use parking_lot::Mutex;
-use rangehold_client::moving::{Fingerprint, Part, Span, read_parts, rest, upsert};
-use rangehold_client::{Account, Entity, Options, Service};
+use rangehold_client::moving::{Fingerprint, Part, Span, read_parts, rest};
+use rangehold_client::{Account, Entity};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::journal::Journal;
-use super::limits::BATCHES_AT_ONCE;
 use super::moving::{Pace, Summary, Target, Wanted};
 use crate::account::{AccountFlags, Output};
 use crate::progress::Progress;
+use crate::rates::Rates;
 
 /// `rangehold table copy`
 #[derive(Debug, Args)]
@@ -43,6 +43,8 @@ pub(crate) struct Copy {
     wanted: Wanted,
     #[command(flatten)]
     pace: Pace,
+    #[command(flatten)]
+    rates: Rates,
 }
 
 /// A line of the journal.
@@ -61,12 +63,11 @@ enum Line {
 impl Copy {
     fn target(&self) -> Result<Target> {
         let name = self.to_name.as_ref().unwrap_or(&self.name);
-        let Some(text) = &self.to_connection_string else {
-            return Ok(Target { table: self.account.table(name)?, endpoint: self.account.endpoint()? });
+        let account = match &self.to_connection_string {
+            None => self.account.account()?,
+            Some(text) => Account::from_connection_string(text)?,
         };
-        let account = Account::from_connection_string(text)?;
-        let endpoint = account.endpoint().to_string();
-        Ok(Target { table: Service::new(account, Options::default())?.table(name)?, endpoint })
+        Target::open(account, name, &self.rates)
     }
 
     fn journal_path(&self, head: &Value) -> PathBuf {
@@ -163,7 +164,7 @@ struct Work {
 impl Work {
     async fn put(&self, part: Part) -> Result<()> {
         let Part { span, entities, fingerprint, .. } = part;
-        upsert(&self.target.table, entities, BATCHES_AT_ONCE, |count| self.progress.add(count)).await?;
+        self.target.upsert(entities, |count| self.progress.add(count)).await?;
         self.journal.append(&Line::Part { span, entities: fingerprint })?;
         *self.moved.lock() += fingerprint;
         Ok(())

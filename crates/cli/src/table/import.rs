@@ -9,19 +9,19 @@ use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 use rangehold_client::Entity;
-use rangehold_client::moving::{Fingerprint, upsert};
+use rangehold_client::moving::Fingerprint;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::export::{Line as ExportLine, MANIFEST};
 use super::format::Format;
 use super::journal::Journal;
-use super::limits::{BATCHES_AT_ONCE, PIECES_WAITING};
 use super::moving::{Pace, Summary, Target};
+use super::pieces::pieces;
 use crate::account::{AccountFlags, Output};
 use crate::progress::Progress;
+use crate::rates::Rates;
 
 /// `rangehold table import`
 #[derive(Debug, Args)]
@@ -40,6 +40,8 @@ pub(crate) struct Import {
     no_compare: bool,
     #[command(flatten)]
     pace: Pace,
+    #[command(flatten)]
+    rates: Rates,
 }
 
 /// A line of the journal of an import.
@@ -70,7 +72,7 @@ struct Wanted {
 pub(crate) async fn run(import: &Import) -> Result<()> {
     let begin = Instant::now();
     let files = files(&import.from)?;
-    let target = Target { table: import.account.table(&import.name)?, endpoint: import.account.endpoint()? };
+    let target = Target::open(import.account.account()?, &import.name, &import.rates)?;
     let head = json!({
         "kind": "import", "version": 1, "from": import.from, "endpoint": target.endpoint, "table": import.name,
     });
@@ -223,7 +225,7 @@ impl Work {
         while let Some(piece) = pieces.recv().await {
             let piece = piece.with_context(|| file.path.display().to_string())?;
             let entities = Fingerprint::of(&piece);
-            upsert(&self.target.table, piece, BATCHES_AT_ONCE, |count| self.progress.add(count)).await?;
+            self.target.upsert(piece, |count| self.progress.add(count)).await?;
             self.journal.append(&Line::Piece { file: file.name.clone(), entities })?;
             sum += entities;
             *self.sums.lock().entry(file.name.clone()).or_default() += entities;
@@ -236,40 +238,6 @@ impl Work {
             _ => self.journal.append(&Line::File { file: file.name }),
         }
     }
-}
-
-/// Reads a file on a thread of its own, in pieces of about `bytes` bytes, without its first entities.
-fn pieces(path: PathBuf, skip: u64, bytes: usize) -> mpsc::Receiver<Result<Vec<Entity>>> {
-    let (sender, receiver) = mpsc::channel(PIECES_WAITING);
-    tokio::task::spawn_blocking(move || {
-        let sent = send_pieces(&path, skip, bytes, &sender);
-        if let Err(error) = sent {
-            // If the receiver is gone, another error has ended the import.
-            let _gone = sender.blocking_send(Err(error));
-        }
-    });
-    receiver
-}
-
-fn send_pieces(path: &Path, skip: u64, bytes: usize, out: &mpsc::Sender<Result<Vec<Entity>>>) -> Result<()> {
-    let (mut piece, mut size) = (Vec::new(), 0);
-    let rows = Format::of(path)?.read(path)?;
-    for entity in rows.skip(usize::try_from(skip)?) {
-        let entity = entity?;
-        size += entity.bytes();
-        piece.push(entity);
-        if size >= bytes {
-            size = 0;
-            if out.blocking_send(Ok(std::mem::take(&mut piece))).is_err() {
-                return Ok(());
-            }
-        }
-    }
-    if !piece.is_empty() {
-        // As above.
-        let _gone = out.blocking_send(Ok(piece));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub(crate) const PARTS_AT_ONCE_MAX: u32 = 64;
 pub(crate) const BATCHES_AT_ONCE: usize = 4;
 /// Pieces of a file that wait between its reader and its writer.
 pub(crate) const PIECES_WAITING: usize = 1;
+/// Bytes of a piece of which only the keys are needed.
+pub(crate) const KEYS_PIECE_BYTES: usize = 1 << 20;
 /// Columns of a Parquet file besides the keys. An entity has 252 properties at most; several sorts of entities share a
 /// file.
 pub(crate) const COLUMNS_MAX: usize = 1000;

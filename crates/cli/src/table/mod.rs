@@ -10,6 +10,7 @@ mod import;
 mod journal;
 pub(crate) mod limits;
 mod moving;
+pub(crate) mod pieces;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};

@@ -7,13 +7,15 @@ use anyhow::{Result, bail};
 use clap::Args;
 use futures::TryStreamExt;
 use parking_lot::Mutex;
+use rangehold_client::bulk::{TableGate, upsert_entities};
 use rangehold_client::moving::{Fingerprint, Source, Span, read_parts};
-use rangehold_client::{Entity, Query, Table};
+use rangehold_client::{Account, Entity, Query, Table};
 use serde_json::json;
 
-use super::limits::{PART_MIB, PART_MIB_MAX, PARTS_AT_ONCE, PARTS_AT_ONCE_MAX};
+use super::limits::{BATCHES_AT_ONCE, PART_MIB, PART_MIB_MAX, PARTS_AT_ONCE, PARTS_AT_ONCE_MAX};
 use crate::account::Output;
 use crate::progress::Progress;
+use crate::rates::Rates;
 
 /// How much at a time.
 #[derive(Debug, Clone, Args)]
@@ -97,9 +99,24 @@ impl Summary {
 pub(super) struct Target {
     pub(super) table: Table,
     pub(super) endpoint: String,
+    gate: TableGate,
+    seed: u64,
 }
 
 impl Target {
+    /// A table of an account, to be written at these rates.
+    pub(super) fn open(account: Account, name: &str, rates: &Rates) -> Result<Self> {
+        let endpoint = account.endpoint().to_string();
+        let (service, gate) = rates.open(account)?;
+        Ok(Self { table: service.table(name)?, endpoint, gate, seed: crate::chance::seed()? })
+    }
+
+    /// Writes entities; `done` is told the size of each batch that is written.
+    pub(super) async fn upsert(&self, entities: Vec<Entity>, done: impl Fn(u64)) -> Result<()> {
+        let Self { table, gate, seed, .. } = self;
+        Ok(upsert_entities(table, entities, BATCHES_AT_ONCE, gate, *seed, done).await?)
+    }
+
     /// Whether the table has no entity. A table that does not exist is made.
     pub(super) async fn is_empty(&self) -> Result<bool> {
         let query = Query::default().select(["PartitionKey"]).page_items(1);

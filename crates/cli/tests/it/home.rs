@@ -13,7 +13,7 @@ pub(crate) struct Home {
     pub(crate) connection: String,
     directory: TempDir,
     /// The server, if it is ours; it is killed when this is dropped.
-    _server: Option<Program>,
+    server: Option<Program>,
 }
 
 impl Home {
@@ -21,14 +21,19 @@ impl Home {
     pub(crate) fn open() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let server = Program::start(&directory.path().join("data"), &[]);
-        Self { connection: server.connection(), directory, _server: Some(server) }
+        Self { connection: server.connection(), directory, server: Some(server) }
     }
 
     /// A service that is not ours, if the test was given one.
     pub(crate) fn other() -> Option<Self> {
         let connection = given(OTHER_SERVICE)?;
         let directory = tempfile::tempdir().expect("a directory");
-        Some(Self { connection, directory, _server: None })
+        Some(Self { connection, directory, server: None })
+    }
+
+    /// The server of ours.
+    pub(crate) fn server(&self) -> &Program {
+        self.server.as_ref().expect("the service is ours")
     }
 
     /// The folder in which commands run.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod azurite;
+mod deletions;
 mod history;
 mod home;
 mod objects;

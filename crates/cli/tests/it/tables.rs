@@ -49,7 +49,7 @@ fn tables_and_entities_have_the_commands_of_az() {
 }
 
 /// A file as Storage Explorer writes it, with several pages of entities.
-fn orders() -> String {
+pub(crate) fn orders() -> String {
     let mut text =
         String::from("PartitionKey,RowKey,Timestamp,Cents,Cents@type,Note,Note@type,Placed,Placed@type\n");
     for n in 0..2_500_i64 {

@@ -19,6 +19,15 @@ pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
 const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
+/// How the names of Azure's table services end: the public cloud, its accounts with DNS zones, China, the US government, Germany.
+const AZURE: [&str; 5] = [
+    ".table.core.windows.net",
+    ".table.storage.azure.net",
+    ".table.core.chinacloudapi.cn",
+    ".table.core.usgovcloudapi.net",
+    ".table.core.cloudapi.de",
+];
+
 /// Makes bearer tokens, for example from a managed identity.
 pub trait Tokens: Send + Sync {
     /// A token that is valid now. It is asked for before every request, so an implementation keeps a token until
@@ -62,6 +71,16 @@ impl Endpoint {
             return Err(refuse());
         }
         Ok(Self { https, authority, path: uri.path().trim_end_matches('/').to_owned() })
+    }
+}
+
+impl Endpoint {
+    /// Whether this is Azure itself, in one of its clouds, and not another service that speaks its protocol. The documented
+    /// request rates of tables are those of Azure.
+    pub fn is_azure(&self) -> bool {
+        let host = self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(host, _)| host);
+        let host = host.to_ascii_lowercase();
+        AZURE.iter().any(|ending| host.ends_with(ending))
     }
 }
 
@@ -124,5 +143,26 @@ impl Account {
     /// Where the table service is.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn azure_is_known_by_its_hosts() {
+        for (url, is_azure) in [
+            ("https://me.table.core.windows.net", true),
+            ("https://me-secondary.table.core.windows.net:443/", true),
+            ("https://me.z07.table.storage.azure.net", true),
+            ("https://ME.TABLE.CORE.CHINACLOUDAPI.CN", true),
+            ("http://127.0.0.1:10002/devstoreaccount1", false),
+            ("http://me.table.core.windows.net.example.org", false),
+            ("https://me.table.cosmos.azure.com", false),
+            ("http://[::1]:10002/devstoreaccount1", false),
+        ] {
+            assert_eq!(Endpoint::parse(url).expect("it is a URL").is_azure(), is_azure, "{url}");
+        }
     }
 }

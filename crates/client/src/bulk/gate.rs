@@ -1,6 +1,7 @@
 //! Requests of many tasks at the pace of one ramp.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -18,13 +19,18 @@ pub struct Gate {
 impl Gate {
     /// A gate at this pace, from now on.
     pub fn new(pace: Pace) -> Self {
-        Self { ramp: Arc::new(Mutex::new(Ramp::new(pace, std::time::Duration::ZERO))), begun: Instant::now() }
+        Self { ramp: Arc::new(Mutex::new(Ramp::new(pace, Duration::ZERO))), begun: Instant::now() }
     }
 
     /// Returns when the next request may be sent.
     pub async fn pass(&self) {
+        self.pass_together(1).await;
+    }
+
+    /// Returns when the next `count` requests, or entities, may be sent together.
+    pub async fn pass_together(&self, count: u32) {
         loop {
-            let passed = self.ramp.lock().pass(self.begun.elapsed());
+            let passed = self.ramp.lock().pass_together(count, self.now());
             match passed {
                 Ok(()) => return,
                 Err(wait) => tokio::time::sleep(wait).await,
@@ -39,7 +45,12 @@ impl Gate {
 
     /// Takes note of an answer.
     pub fn note(&self, sign: Sign) {
-        self.ramp.lock().note(sign, self.begun.elapsed());
+        self.ramp.lock().note(sign, self.now());
+    }
+
+    /// The time since the gate was made.
+    pub(super) fn now(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     /// What to put into [`Options::watch`](crate::Options), so that the gate hears of every answer, also of those that the client

@@ -9,7 +9,8 @@
 //!   signs of one cause, so it falls at most once in a second.
 //! * A second after the last sign the rate begins to rise again, by a tenth each second, up to the ceiling.
 //!
-//! Requests pass one by one, with a small reserve for those that come late: a twentieth of a second's requests.
+//! Requests pass one by one, with a small reserve for those that come late: a twentieth of a second's requests. A batch of entities
+//! passes as a whole when one request may, and those that come after it wait until its entities have had their time.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use std::time::Duration;
 const REST: Duration = Duration::from_secs(1);
 /// What a second without a sign adds to the rate.
 const RISE: f64 = 1.1;
-/// The lowest rate.
+/// The lowest rate. With batches it is one of the largest batch that has passed.
 const RATE_MIN: f64 = 1.0;
 /// The part of a second whose requests may pass at once.
 const RESERVE_SECONDS: f64 = 0.05;
@@ -29,11 +30,16 @@ const LONGER: f64 = 3.0;
 const LONG: f64 = 0.1;
 /// The time over which the rate that was really sent is measured.
 const MEASURED: Duration = Duration::from_secs(1);
+/// The longest wait before a job asks again: a rate that was low may have risen meanwhile.
+const WAIT_MAX: f64 = 1.0;
+/// Bytes of request and answer up to which the time of an answer can be compared with other times. Above, the time is that of the
+/// network.
+const COMPARABLE_BYTES: usize = 64 * 1024;
 
 /// The rates that a kind of request may have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    /// Requests a second at the beginning; infinite without a limit.
+    /// Requests a second at the beginning, or entities for tables; infinite without a limit.
     pub per_second: f64,
     /// After how long the rate may have doubled; `None` if it stays.
     pub doubles_in: Option<Duration>,
@@ -68,9 +74,14 @@ pub enum Sign {
 impl Sign {
     /// The sign of an answer with this status, or of none, to a request that moved `bytes`.
     pub fn of(status: Option<u16>, took: Duration, bytes: usize) -> Self {
+        Self::compared(status, took, bytes, COMPARABLE_BYTES)
+    }
+
+    /// The same, where times can be compared up to `comparable` bytes.
+    pub(super) fn compared(status: Option<u16>, took: Duration, bytes: usize, comparable: usize) -> Self {
         match status {
             None | Some(408 | 429 | 500 | 502..=599) => Self::Pressure,
-            Some(_) if bytes > 64 * 1024 => Self::LargeAnswer,
+            Some(_) if bytes > comparable => Self::LargeAnswer,
             Some(_) => Self::Answer(took),
         }
     }
@@ -88,6 +99,8 @@ pub struct Ramp {
     seen: Duration,
     /// Whether the last request had to wait.
     is_short: bool,
+    /// The most that has passed together.
+    largest: f64,
     /// When the last sign of pressure counted.
     pressed: Option<Duration>,
     /// What passed in the present and the last stretch of [`MEASURED`].
@@ -108,6 +121,7 @@ impl Ramp {
             reserve: 1.0,
             seen: now,
             is_short: false,
+            largest: 1.0,
             pressed: None,
             stretch: (now, 0.0, 0.0),
             answers: 0,
@@ -126,17 +140,26 @@ impl Ramp {
     /// # Errors
     /// The wait, if the rate does not allow a request at `now`.
     pub fn pass(&mut self, now: Duration) -> Result<(), Duration> {
+        self.pass_together(1, now)
+    }
+
+    /// Lets `count` requests pass together, or the entities of a batch, or says how long to wait before asking again.
+    ///
+    /// # Errors
+    /// The wait, if the rate does not allow any request at `now`.
+    pub fn pass_together(&mut self, count: u32, now: Duration) -> Result<(), Duration> {
         self.advance(now);
         self.is_short = self.reserve < 1.0 && self.rate.is_finite();
         if self.is_short {
-            return Err(
-                Duration::from_secs_f64((1.0 - self.reserve) / self.rate).max(Duration::from_micros(100))
-            );
+            let wait = ((1.0 - self.reserve) / self.rate).min(WAIT_MAX);
+            return Err(Duration::from_secs_f64(wait).max(Duration::from_micros(100)));
         }
+        let count = f64::from(count);
         if self.rate.is_finite() {
-            self.reserve -= 1.0;
+            self.reserve -= count;
         }
-        self.stretch.1 += 1.0;
+        self.largest = self.largest.max(count);
+        self.stretch.1 += count;
         Ok(())
     }
 
@@ -165,7 +188,7 @@ impl Ramp {
             return;
         }
         let sent = self.stretch.1.max(self.stretch.2) / MEASURED.as_secs_f64();
-        self.rate = (self.rate.min(sent) * factor).max(RATE_MIN);
+        self.rate = (self.rate.min(sent) * factor).max(RATE_MIN * self.largest).min(self.ceiling);
         // One request keeps its place: else signs that come once a second would let none pass at the lowest rate.
         self.reserve = self.reserve.min(1.0);
         self.pressed = Some(now);
@@ -289,6 +312,33 @@ mod tests {
         assert_eq!(ramp.rate(), 2_000.0);
         answers(&mut ramp, 400 * MS, 40);
         assert!((700.0..900.0).contains(&ramp.rate()), "{}", ramp.rate());
+    }
+
+    #[test]
+    fn a_batch_counts_all_its_entities_and_one_a_second_is_the_least() {
+        let mut ramp = Ramp::new(Pace::TABLE_PARTITION, Duration::ZERO);
+        let (mut now, mut entities) = (Duration::ZERO, 0);
+        let mut drive = |ramp: &mut Ramp, to: Duration| {
+            while now < to {
+                match ramp.pass_together(100, now) {
+                    Ok(()) => entities += 100,
+                    Err(wait) => now += wait,
+                }
+            }
+            std::mem::take(&mut entities)
+        };
+        let ten = drive(&mut ramp, 10 * REST);
+        assert!((19_900..=20_200).contains(&ten), "{ten}");
+        // The service answers 503 for a minute.
+        let mut minute = 0;
+        for second in 10..70 {
+            ramp.note(Sign::Pressure, second * REST);
+            minute += drive(&mut ramp, (second + 1) * REST);
+        }
+        assert!((5_500..=8_500).contains(&minute), "{minute}");
+        // Then it comes back to the documented rate, and not beyond.
+        drive(&mut ramp, 120 * REST);
+        assert_eq!(ramp.rate(), 2_000.0);
     }
 
     proptest! {

@@ -20,16 +20,27 @@ where
     F: Future<Output = T> + Send + 'static,
     T: Send + 'static,
 {
-    let tasks = jobs
-        .then(move |job| {
-            let gate = gate.clone();
-            async move {
-                gate.pass().await;
-                job
-            }
-        })
-        .map(move |job| tokio::spawn(work(job)));
-    tasks
+    let passed = jobs.then(move |job| {
+        let gate = gate.clone();
+        async move {
+            gate.pass().await;
+            job
+        }
+    });
+    run_unpaced(passed, at_once, work)
+}
+
+/// The same, where the jobs themselves wait for their turn.
+pub(super) fn run_unpaced<J, T, F>(
+    jobs: impl Stream<Item = J>,
+    at_once: usize,
+    work: impl Fn(J) -> F,
+) -> impl Stream<Item = T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    jobs.map(move |job| tokio::spawn(work(job)))
         .buffer_unordered(at_once.max(1))
         .map(|ended| ended.expect("a job is not cancelled, and does not panic"))
 }

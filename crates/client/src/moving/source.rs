@@ -1,8 +1,9 @@
 //! Reading a span of a table, and finding a place to cut one.
 
+use std::collections::VecDeque;
 use std::pin::pin;
 
-use futures::TryStreamExt;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 
 use super::between::between;
 use super::fingerprint::Fingerprint;
@@ -81,24 +82,44 @@ impl Source {
         bytes: usize,
         seen: &(dyn Fn(u64) + Sync),
     ) -> Result<(Part, Option<Span>), Error> {
-        let filters = span.filters();
+        let mut pages = pin!(self.pages(&span));
         let mut part = Part { span, entities: Vec::new(), fingerprint: Fingerprint::default(), bytes: 0 };
-        for filter in filters {
-            let mut pages = pin!(self.table.pages(self.query(filter), None));
-            while let Some(page) = pages.try_next().await? {
-                seen(page.entities.len() as u64);
-                part.add(page.entities);
-                let last = part.entities.last().map(|entity| entity.keys.clone());
-                if let Some(last) =
-                    last.filter(|last| part.bytes >= bytes && part.span.up_to.as_ref() != Some(last))
-                {
-                    let [read, rest] = std::mem::take(&mut part.span).cut(last);
-                    part.span = read;
-                    return Ok((part, Some(rest)));
-                }
+        while let Some(page) = pages.try_next().await? {
+            seen(page.len() as u64);
+            part.add(page);
+            let last = part.entities.last().map(|entity| entity.keys.clone());
+            if let Some(last) =
+                last.filter(|last| part.bytes >= bytes && part.span.up_to.as_ref() != Some(last))
+            {
+                let [read, rest] = std::mem::take(&mut part.span).cut(last);
+                part.span = read;
+                return Ok((part, Some(rest)));
             }
         }
         Ok((part, None))
+    }
+
+    /// The entities of a span that meet the filter, in the order of keys, page by page. A page may be empty.
+    pub fn pages(&self, span: &Span) -> impl Stream<Item = Result<Vec<Entity>, Error>> + Send + use<> {
+        let queries: Vec<Query> = span.filters().into_iter().map(|filter| self.query(filter)).collect();
+        let table = self.table.clone();
+        let pages = stream::iter(queries).flat_map(move |query| table.pages(query, None));
+        pages.map_ok(|page| page.entities)
+    }
+
+    /// Cuts the whole table into about `count` spans, or fewer if it is small.
+    pub async fn spans(&self, count: usize) -> Result<Vec<Span>, Error> {
+        let (mut whole, mut spans) = (Vec::new(), VecDeque::from([Span::default()]));
+        while whole.len() + spans.len() < count
+            && let Some(span) = spans.pop_front()
+        {
+            match self.cut(&span).await? {
+                Some(halves) => spans.extend(halves),
+                None => whole.push(span),
+            }
+        }
+        whole.extend(spans);
+        Ok(whole)
     }
 
     /// Cuts a span where there are entities on both sides, about halfway between their keys. `None` if the span has no

@@ -163,7 +163,7 @@ impl Table {
         &self,
         query: Query,
         token: Option<Token>,
-    ) -> impl Stream<Item = Result<Page, Error>> + Send + 'static {
+    ) -> impl Stream<Item = Result<Page, Error>> + Send + use<> {
         let table = self.clone();
         let fetch = move |place: Place| {
             let (table, query) = (table.clone(), query.clone());

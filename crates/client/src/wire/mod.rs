@@ -70,17 +70,26 @@ impl Wire {
         };
         let id = self.fresh().to_string();
         let request = signed(&self.account.endpoint, &proof, call, self.sender.now(), &id)?;
-        let answer = self.sender.send(request).await?;
-        if !answer.status().is_success() {
-            return Err(Refusal::of(&answer).into());
-        }
-        if !call.is_batch {
-            return Ok(vec![answer]);
-        }
-        let answers = batch::outcomes(&answer)?;
-        match answers.iter().find(|answer| !answer.status().is_success()) {
-            None => Ok(answers),
-            Some(failed) => Err(Refusal::of(failed).in_batch().into()),
-        }
+        let (answer, ended) = self.sender.exchange(request).await;
+        let read = answer.map_err(Error::from).and_then(|answer| answers(call, answer));
+        // A busy service may say so inside of a batch's 202, and that is what counts for a watch.
+        let refused = read.as_ref().err().and_then(Error::refusal).map(|refusal| refusal.status);
+        self.sender.tell(Ended { status: refused.or(ended.status), ..ended });
+        read
+    }
+}
+
+/// One answer for each change of a batch, and for any other call the answer itself.
+fn answers(call: &Call, answer: Response<Bytes>) -> Result<Vec<Response<Bytes>>, Error> {
+    if !answer.status().is_success() {
+        return Err(Refusal::of(&answer).into());
+    }
+    if !call.is_batch {
+        return Ok(vec![answer]);
+    }
+    let answers = batch::outcomes(&answer)?;
+    match answers.iter().find(|answer| !answer.status().is_success()) {
+        None => Ok(answers),
+        Some(failed) => Err(Refusal::of(failed).in_batch().into()),
     }
 }

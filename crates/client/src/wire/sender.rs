@@ -40,7 +40,7 @@ pub type Watch = Arc<dyn Fn(Ended) + Send + Sync>;
 /// How one attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// The status of HTTP; `None` if there was no answer.
+    /// The status of HTTP, and of a batch that was refused the status inside; `None` if there was no answer.
     pub status: Option<u16>,
     /// From the moment at which the request was sent to the last byte of the answer.
     pub took: Duration,
@@ -132,15 +132,26 @@ impl Sender {
 
     /// Sends once, and tells the watch how that ended.
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Lost> {
+        let (answer, ended) = self.exchange(request).await;
+        self.tell(ended);
+        answer
+    }
+
+    /// Sends once. The caller tells the watch, once it has read what the answer means.
+    pub(crate) async fn exchange(&self, request: Request<Bytes>) -> (Result<Response<Bytes>, Lost>, Ended) {
         let begin = Instant::now();
         let sent = request.body().len();
         let answer = self.transport.send(request).await;
+        let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+        let bytes = sent + answer.as_ref().map_or(0, |answer| answer.body().len());
+        (answer, Ended { status, took: begin.elapsed(), bytes })
+    }
+
+    /// Tells the watch how an attempt ended.
+    pub(crate) fn tell(&self, ended: Ended) {
         if let Some(watch) = &self.watch {
-            let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-            let bytes = sent + answer.as_ref().map_or(0, |answer| answer.body().len());
-            watch(Ended { status, took: begin.elapsed(), bytes });
+            watch(ended);
         }
-        answer
     }
 
     /// Makes attempts until one succeeds, or its failure is not transient, or the policy ends. `method` and `path` are for the

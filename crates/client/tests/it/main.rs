@@ -1,5 +1,6 @@
 //! The client: at a real service, and over a model of one with faults between them.
 
+mod bulk;
 mod claims;
 mod model;
 mod moving;

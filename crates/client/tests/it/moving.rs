@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::support::Home;
 use parking_lot::Mutex;
-use rangehold_client::moving::{Fingerprint, Part, Source, Span, read_parts, rest, upsert};
+use rangehold_client::bulk::{TableGate, TablePace, upsert_entities};
+use rangehold_client::moving::{Fingerprint, Part, Source, Span, read_parts, rest};
 use rangehold_client::{Entity, Error, Table};
 
 /// Small enough that a table of some thousand entities has several parts; a page has about 60,000 bytes.
@@ -16,6 +17,11 @@ fn entities() -> Vec<Entity> {
     let small = (0..600).map(|n| Entity::new(format!("customer-{n:05}"), "order").with("N", n));
     let large = (0..2_400).map(|n| Entity::new("customer-00300", format!("row {n:06}")).with("N", n));
     small.chain(large).collect()
+}
+
+async fn write(table: &Table, done: impl Fn(u64)) {
+    let gate = TableGate::new(TablePace::FREE);
+    upsert_entities(table, entities(), AT_ONCE, &gate, 1, done).await.expect("they can be written");
 }
 
 async fn parts(table: &Table, spans: Vec<Span>) -> Vec<Part> {
@@ -37,7 +43,8 @@ async fn parts_hold_each_entity_once_and_the_rest_of_some_is_the_others() {
     let home = Home::open();
     let table = home.table("moving").await;
     let written = Mutex::new(0);
-    upsert(&table, entities(), AT_ONCE, |count| *written.lock() += count).await.expect("they can be written");
+    let done = |count| *written.lock() += count;
+    write(&table, done).await;
     assert_eq!(written.into_inner(), 3_000);
 
     let all = parts(&table, vec![Span::default()]).await;
@@ -72,7 +79,7 @@ async fn parts_hold_each_entity_once_and_the_rest_of_some_is_the_others() {
 async fn of_a_table_under_writes_each_entity_that_stays_appears_once() {
     let home = Home::open();
     let table = home.table("busy").await;
-    upsert(&table, entities(), AT_ONCE, |_| {}).await.expect("they can be written");
+    write(&table, |_| {}).await;
     let (stop, writer) = (Arc::new(Mutex::new(false)), table.clone());
     let stopped = stop.clone();
     let writing = tokio::spawn(async move {

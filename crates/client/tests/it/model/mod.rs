@@ -17,7 +17,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use rangehold_client::{Account, Clock, Lost, Options, Policy, Service, Timestamp, Transport};
+use rangehold_client::{Account, Clock, Lost, Options, Policy, Service, Timestamp, Transport, Watch};
 
 pub(crate) use store::Store;
 
@@ -89,19 +89,29 @@ impl Network {
         self.state.lock().planned = fates.iter().rev().copied().collect();
     }
 
+    /// From now on so many of a hundred requests have a fault.
+    pub(crate) fn harm(&self, faults_percent: u32) {
+        self.state.lock().faults_percent = faults_percent;
+    }
+
     /// From now on nothing goes wrong.
     pub(crate) fn heal(&self) {
-        self.state.lock().faults_percent = 0;
+        self.harm(0);
     }
 
     /// A client of the model; clients with different seeds choose different ids and waits.
     pub(crate) fn service(self: &Arc<Self>, seed: u64, retry: Policy) -> Service {
+        self.watched(seed, retry, None)
+    }
+
+    /// The same, with somebody who is told of each attempt.
+    pub(crate) fn watched(self: &Arc<Self>, seed: u64, retry: Policy, watch: Option<Watch>) -> Service {
         let options = Options {
             transport: Some(self.clone()),
             clock: Clock::new(|| Timestamp::from_unix_seconds(1_700_000_000)),
             seed: Some(seed),
             retry,
-            watch: None,
+            watch,
         };
         Service::new(Account::development(), options).expect("a model needs no certificates")
     }
