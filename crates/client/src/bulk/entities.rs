@@ -34,7 +34,7 @@ pub struct Deletion {
     /// They were gone when their turn came: another client was faster, or an attempt of this job was, whose answer was lost.
     pub gone: u64,
     /// They were written after they had been listed, and are left alone: perhaps they no longer meet the condition. The same job, run
-    /// again, decides anew.
+    /// again, looks at them again.
     pub changed: u64,
 }
 

@@ -57,6 +57,6 @@ impl Gate {
     /// repeats by itself.
     pub fn watch(&self) -> Watch {
         let gate = self.clone();
-        Arc::new(move |Ended { status, took, bytes }| gate.note(Sign::of(status, took, bytes)))
+        Arc::new(move |Ended { status, took, bytes, .. }| gate.note(Sign::of(status, took, bytes)))
     }
 }

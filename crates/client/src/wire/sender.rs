@@ -46,6 +46,8 @@ pub struct Ended {
     pub took: Duration,
     /// Bytes of the bodies of request and answer.
     pub bytes: usize,
+    /// Whether the request was one that changes nothing.
+    pub is_read: bool,
 }
 
 impl Default for Options {
@@ -140,11 +142,11 @@ impl Sender {
     /// Sends once. The caller tells the watch, once it has read what the answer means.
     pub(crate) async fn exchange(&self, request: Request<Bytes>) -> (Result<Response<Bytes>, Lost>, Ended) {
         let begin = Instant::now();
-        let sent = request.body().len();
+        let (sent, is_read) = (request.body().len(), request.method().is_safe());
         let answer = self.transport.send(request).await;
         let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
         let bytes = sent + answer.as_ref().map_or(0, |answer| answer.body().len());
-        (answer, Ended { status, took: begin.elapsed(), bytes })
+        (answer, Ended { status, took: begin.elapsed(), bytes, is_read })
     }
 
     /// Tells the watch how an attempt ended.
