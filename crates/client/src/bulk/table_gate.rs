@@ -76,3 +76,31 @@ impl TableGate {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn writes_are_compared_with_writes_and_not_with_the_reads_before_them() {
+        let gate = TableGate::new(TablePace::FREE);
+        let watch = gate.watch();
+        let answers = |count: u32, millis: u64, is_read: bool| {
+            for _ in 0..count {
+                watch(Ended {
+                    status: Some(202),
+                    took: Duration::from_millis(millis),
+                    bytes: 100_000,
+                    is_read,
+                });
+            }
+        };
+        answers(1_000, 2, true);
+        answers(300, 150, false);
+        assert_eq!(gate.rate(), f64::INFINITY);
+        answers(40, 900, false);
+        assert!(gate.rate().is_finite(), "answers take six times as long");
+    }
+}
