@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use rangehold_testkit::server::{Server, command};
+use rangehold_testkit::workspace::root;
 use serde_json::Value;
 
 use super::Arguments;
@@ -70,7 +71,8 @@ fn test(arguments: &Arguments, design: &str) -> Result<Value> {
     let said: Value = serde_json::from_slice(&output.stdout).context("the report is JSON")?;
     let is_borne = said["outcome"] == "bears";
     ensure!(is_borne == (code == Some(0)), "{design}: {} and the exit code {code:?}", said["outcome"]);
-    println!("{design}: the page is at {}", setup.beside("report.html").display());
+    let page = setup.beside("report.html");
+    println!("{design}: the page is at {}", page.strip_prefix(root()).unwrap_or(&page).display());
     Ok(said)
 }
 
