@@ -122,10 +122,7 @@ impl Running {
 }
 
 fn guide(page: &str) {
-    let (mut shell, connection) = Shell::with_ports();
-    shell.swap(Swap::development(&connection));
-    shell.swap(Swap { page: "--minutes 1", test: "--minutes 0.04".to_owned() });
-    shell.run(page, &steps(page));
+    with_its_own_server(page, "--minutes 1");
 }
 
 /// `$OURS`, `$AZURITE` and `$OTHER_ACCOUNT` are of the reader.
@@ -149,11 +146,16 @@ fn objects(page: &str) {
     shell.run(page, &steps(page));
 }
 
-/// The peaks of the page take minutes; here they take seconds, because the verdict is not about the time.
 fn stress(page: &str) {
+    with_its_own_server(page, "--minutes 15");
+}
+
+/// The page starts the server itself. Its peaks take minutes; here they take seconds, because the verdict is not about
+/// the time.
+fn with_its_own_server(page: &str, minutes: &'static str) {
     let (mut shell, connection) = Shell::with_ports();
     shell.swap(Swap::development(&connection));
-    shell.swap(Swap { page: "--minutes 15", test: "--minutes 0.04".to_owned() });
+    shell.swap(Swap { page: minutes, test: "--minutes 0.04".to_owned() });
     shell.run(page, &steps(page));
 }
 
