@@ -15,7 +15,7 @@ pub(crate) fn pieces(path: PathBuf, skip: u64, bytes: usize) -> mpsc::Receiver<R
     tokio::task::spawn_blocking(move || {
         let sent = send_pieces(&path, skip, bytes, &sender);
         if let Err(error) = sent {
-            // If the receiver is gone, another error has ended the import.
+            // If the receiver is gone, another error has ended the command.
             let _gone = sender.blocking_send(Err(error));
         }
     });

@@ -72,9 +72,7 @@ impl Endpoint {
         }
         Ok(Self { https, authority, path: uri.path().trim_end_matches('/').to_owned() })
     }
-}
 
-impl Endpoint {
     /// Whether this is Azure itself, in one of its clouds, and not another service that speaks its protocol. The documented
     /// request rates of tables are those of Azure.
     pub fn is_azure(&self) -> bool {
