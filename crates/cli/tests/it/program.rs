@@ -1,6 +1,7 @@
 //! A server that runs for a test, its clients, and commands that are told where it is.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -19,6 +20,13 @@ pub(crate) struct Program {
     server: Server,
     setup: Setup,
     _log: tempfile::TempDir,
+}
+
+/// How clients reach the development account at an address.
+pub(crate) fn connection(address: SocketAddr) -> String {
+    format!(
+        "DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint=http://{address}/{ACCOUNT};"
+    )
 }
 
 /// What became of a command.
@@ -42,10 +50,7 @@ impl Program {
 
     /// How clients reach the table service.
     pub(crate) fn connection(&self) -> String {
-        format!(
-            "AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint=http://{}/{ACCOUNT}",
-            self.server.address
-        )
+        connection(self.server.address)
     }
 
     fn client(&self) -> Client {

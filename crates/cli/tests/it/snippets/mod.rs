@@ -27,6 +27,7 @@ use tempfile::TempDir;
 
 use self::page::Step;
 use self::shell::{Shell, Swap};
+use crate::program::connection;
 
 /// Folders whose pages have snippets that must be run.
 const FOLDERS: [&str; 2] = ["docs/client/", "docs/recipes/"];
@@ -112,7 +113,7 @@ impl Running {
     }
 
     fn connection(&self) -> String {
-        shell::connection(self.server.address)
+        connection(self.server.address)
     }
 
     /// The page names the port of objects that a server takes by default.

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use rangehold_testkit::server::command;
-use rangehold_testkit::sign::{ACCOUNT, KEY};
 use tempfile::TempDir;
 
 use super::page::{Act, Step};
 use super::shown::agrees;
+use crate::program::connection;
 
 /// A text of the page that stands for another one in the test.
 pub(super) struct Swap {
@@ -216,13 +216,6 @@ impl Act {
     fn starts_server(&self) -> bool {
         matches!(self, Self::Command(text) if text.starts_with("rangehold dev") && text.ends_with('&'))
     }
-}
-
-/// How clients reach the development account there.
-pub(super) fn connection(address: SocketAddr) -> String {
-    format!(
-        "DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint=http://{address}/{ACCOUNT};"
-    )
 }
 
 fn quoted(path: &Path) -> String {
