@@ -26,7 +26,7 @@ use rangehold_server::table::{Options as TableOptions, TableService};
 use tokio::io::DuplexStream;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{Freezer, Planned, Planner};
 use crate::events::Events;
@@ -45,6 +45,9 @@ const BUDGET_CREDIT: Duration = Duration::from_secs(2);
 const MANAGER_LOOKED_AFTER: Duration = Duration::from_millis(200);
 /// How often a process looks for a newer map in the store.
 const MAP_POLL: Duration = Duration::from_secs(1);
+/// How long a walk over buckets and an audit may take together. A process asks the servers of another one directly, and a
+/// server whose process has crashed never answers: between real processes such a call would break off.
+const TIDIED_WITHIN: Duration = Duration::from_secs(20);
 
 /// See the module.
 pub struct Process {
@@ -181,14 +184,18 @@ impl Process {
     }
 
     /// Has the buckets walked over, and then the blobs audited. The receiver learns how it ended, or nothing if the
-    /// process ends before.
+    /// process ends before, or if that takes longer than `TIDIED_WITHIN`.
     pub fn tidy_objects(&self) -> oneshot::Receiver<Result<(), String>> {
         let (told, ended) = oneshot::channel();
         let objects = Arc::clone(&self.objects);
         self.spawn(async move {
-            objects.age_buckets().await;
-            let audited = objects.audit_blobs().await.map_err(|error| with_causes(&error));
-            let _ = told.send(audited);
+            let tidied = timeout(TIDIED_WITHIN, async {
+                objects.age_buckets().await;
+                objects.audit_blobs().await.map_err(|error| with_causes(&error))
+            });
+            if let Ok(audited) = tidied.await {
+                let _ = told.send(audited);
+            }
         });
         ended
     }
