@@ -23,6 +23,11 @@ pub const SEQUENCE_TRIES: u32 = 50;
 pub const SEQUENCE_ROUND_MAX: usize = 10_000;
 /// The same with claims: the other change of the batch is that of the counter.
 pub const SEQUENCE_STRICT_ROUND_MAX: usize = 99;
+/// For how long a sequence takes its entity to be as it left it itself. If another client was faster after all, that costs a
+/// request.
+pub const SEQUENCE_KNOWN_FOR: Duration = Duration::from_millis(10);
+/// Merges of a sequence after which it reads its entity again, so that other clients are faster now and then.
+pub const SEQUENCE_MERGES_MAX: u32 = 3;
 /// The wait after a try that met another client.
 pub const SEQUENCE_WAIT: Exponential =
     Exponential { z: Duration::from_millis(4), min: Duration::ZERO, max: Duration::from_millis(200) };

@@ -1,7 +1,9 @@
 //! The loop that reserves numbers.
 //!
-//! One *round* reserves `count` numbers: read the entity, add, merge with `If-Match`; again after 412 and 409. A merge
-//! whose answer was lost is *in doubt*.
+//! One *round* reserves `count` numbers: read the entity, add, merge with `If-Match`; again after 412 and 409. If the process
+//! has just made a round, the next one takes the entity to be as it was left, and reads it only after a refusal. After some
+//! rounds it reads all the same: else a process that was fast once would be the fastest for long. A merge whose answer was
+//! lost is *in doubt*.
 //!
 //! * Without claims a round in doubt is given up, and the next try reserves other numbers. The merge in doubt may have
 //!   been carried out, or may still be on its way; both cost numbers and give none twice, because only a clear success
@@ -15,11 +17,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::TryStreamExt;
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::error::SequenceError;
 use crate::entity::{ETag, Entity, Keys, Value};
 use crate::error::Error;
-use crate::limits::{SEQUENCE_ROUND_MAX, SEQUENCE_STRICT_ROUND_MAX, SEQUENCE_WAIT};
+use crate::limits::{
+    SEQUENCE_KNOWN_FOR, SEQUENCE_MERGES_MAX, SEQUENCE_ROUND_MAX, SEQUENCE_STRICT_ROUND_MAX, SEQUENCE_WAIT,
+};
 use crate::request::{Change, Condition, Filter, Query};
 use crate::table::Table;
 
@@ -105,6 +111,8 @@ pub(super) struct Counter {
     tries_max: u32,
     mode: Mode,
     counting: Counting,
+    /// The entity as the last merge left it, and when.
+    left: Mutex<Option<(Instant, Before)>>,
 }
 
 /// The entity as a try found it.
@@ -113,6 +121,8 @@ struct Before {
     version: Option<ETag>,
     width: Width,
     value: i64,
+    /// How many merges of this process have followed each other since it read the entity.
+    merges: u32,
 }
 
 /// A try whose outcome is not known.
@@ -139,7 +149,7 @@ impl Counter {
         mode: Mode,
     ) -> Self {
         let keys = Keys::new(scope, name);
-        Self { table, keys, width, tries_max, mode, counting: Counting::default() }
+        Self { table, keys, width, tries_max, mode, counting: Counting::default(), left: Mutex::default() }
     }
 
     /// How many callers one round can serve.
@@ -163,13 +173,21 @@ impl Counter {
         };
         let nonce = self.table.fresh();
         let (mut doubt, mut conflicts) = (None, 0);
+        let mut left = self.left_just_now();
+        let mut waits = 0;
         for tries in 1..=self.tries_max {
-            if tries > 1 {
-                // Clients that met once should not meet again, so any part of the wait may come.
-                let wait = SEQUENCE_WAIT.wait(tries - 1, self.table.chance());
-                tokio::time::sleep(wait.mul_f64(self.table.chance())).await;
-            }
-            let before = self.read().await?;
+            let before = match left.take() {
+                Some(before) => before,
+                None => {
+                    if waits > 0 {
+                        // Clients that met once should not meet again, so any part of the wait may come.
+                        let wait = SEQUENCE_WAIT.wait(waits, self.table.chance());
+                        tokio::time::sleep(wait.mul_f64(self.table.chance())).await;
+                    }
+                    waits += 1;
+                    self.read().await?
+                }
+            };
             if let Some(numbers) = self.settled(&mut doubt, &before, &nonce).await? {
                 return Ok(self.done(numbers, tries));
             }
@@ -197,10 +215,18 @@ impl Counter {
         numbers
     }
 
+    /// The entity as this process has just left it, if it has.
+    fn left_just_now(&self) -> Option<Before> {
+        let (at, before) = self.left.lock().take()?;
+        let is_known = at.elapsed() < SEQUENCE_KNOWN_FOR && before.merges < SEQUENCE_MERGES_MAX;
+        // Only the entity itself tells that no number is left.
+        (is_known && before.value < before.width.last()).then_some(before)
+    }
+
     async fn read(&self) -> Result<Before, SequenceError> {
         let found = self.table.get(&self.keys.partition_key, &self.keys.row_key).await?;
         let Some(entity) = found else {
-            return Ok(Before { version: None, width: self.width, value: 0 });
+            return Ok(Before { version: None, width: self.width, value: 0, merges: 0 });
         };
         let (width, value) = match entity.get(VALUE) {
             Some(Value::Int32(value)) if *value >= 0 => (Width::Int32, i64::from(*value)),
@@ -210,7 +236,7 @@ impl Counter {
                 return Err(SequenceError::NotASequence { keys: self.keys.clone(), value });
             }
         };
-        Ok(Before { version: entity.etag, width, value })
+        Ok(Before { version: entity.etag, width, value, merges: 0 })
     }
 
     /// One merge, or the insert of the first number.
@@ -228,13 +254,19 @@ impl Counter {
         };
         let first = before.value + 1;
         let sent = match self.mode {
-            Mode::Plain { .. } => self.table.apply(merge).await.map(|_| Vec::new()),
+            Mode::Plain { .. } => self.table.apply(merge).await.map(|version| vec![version]),
             Mode::Strict => self.table.batch(self.with_claims(merge, first, count, nonce)).await,
         };
         match sent {
             Ok(versions) => {
                 // The first version is that of the counter itself.
-                let claims = versions.into_iter().skip(1).chain(std::iter::repeat(None));
+                let mut versions = versions.into_iter();
+                let left = versions.next().flatten().map(|version| {
+                    let (value, merges) = (before.value + count, before.merges + 1);
+                    (Instant::now(), Before { version: Some(version), width: before.width, value, merges })
+                });
+                *self.left.lock() = left;
+                let claims = versions.chain(std::iter::repeat(None));
                 let numbers = (first..=first + (count - 1)).zip(claims);
                 Ok(Try::Done(numbers.map(|(number, claim)| Reserved { number, claim }).collect()))
             }

@@ -8,6 +8,7 @@ use super::model::{Fate, Network};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use rangehold_client::limits::SEQUENCE_KNOWN_FOR;
 use rangehold_client::sequence::{Sequence, SequenceError, SequenceOptions, StrictSequence, Width};
 use rangehold_client::{Condition, Entity, Error, Policy, Service, Value};
 use tokio::time::Instant;
@@ -84,6 +85,46 @@ async fn a_block_is_reserved_by_one_merge() {
     }
     assert_eq!(sequence.counts().rounds, 2);
     assert_eq!(value(&service).await, Some(Value::Int64(200)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_round_that_follows_at_once_does_not_read() {
+    let network = Network::planned(&[]);
+    let service = network.service(1, Policy::none());
+    let (sequence, other) = (plain(&service).await, plain(&network.service(2, Policy::none())).await);
+    let requests = async |sequence: &Sequence, wanted: i32| {
+        let before = network.sent().len();
+        assert_eq!(sequence.next().await.expect("there is a number"), i64::from(wanted));
+        network.sent()[before..]
+            .iter()
+            .map(|sent| sent.split(' ').next().unwrap_or_default().to_owned())
+            .collect()
+    };
+    let asked: Vec<String> = requests(&sequence, 1).await;
+    assert_eq!(asked, ["GET", "POST"], "nothing is known at first");
+    let asked: Vec<String> = requests(&sequence, 2).await;
+    assert_eq!(asked, ["PATCH"], "the next round follows at once");
+    let asked: Vec<String> = requests(&other, 3).await;
+    assert_eq!(asked, ["GET", "PATCH"], "another client knows nothing of it");
+    let asked: Vec<String> = requests(&other, 4).await;
+    assert_eq!(asked, ["PATCH"]);
+    tokio::time::sleep(SEQUENCE_KNOWN_FOR).await;
+    let asked: Vec<String> = requests(&sequence, 5).await;
+    assert_eq!(asked, ["GET", "PATCH"], "what is known is too old");
+    assert_eq!(other.counts().conflicts + sequence.counts().conflicts, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_that_knew_too_little_is_tried_again_without_a_wait() {
+    let network = Network::planned(&[]);
+    let service = network.service(1, Policy::none());
+    let sequence = plain(&service).await;
+    assert_eq!(sequence.next().await.expect("it is the first"), 1);
+    network.plan(&[Fate::Refused(412)]);
+    let before = network.sent().len();
+    assert_eq!(sequence.next().await.expect("it is the second"), 2);
+    assert_eq!(network.sent().len() - before, 3, "the merge that was refused, a read and a merge");
+    assert_eq!(sequence.counts().conflicts, 1);
 }
 
 #[tokio::test(start_paused = true)]
