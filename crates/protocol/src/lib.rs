@@ -9,6 +9,7 @@
 
 pub mod auth;
 pub mod error;
+pub mod json;
 pub mod letters;
 pub mod object;
 pub mod table;

@@ -64,20 +64,25 @@ pub fn iso7(time: Timestamp) -> String {
 fn put_seconds(out: &mut Vec<u8>, time: UtcDateTime) {
     let (year, month, day) = time.to_calendar_date();
     let (hour, minute, second) = time.as_hms();
-    put_digits(out, year.unsigned_abs(), 4);
-    let parts = [(b'-', month.into()), (b'-', day), (b'T', hour), (b':', minute), (b':', second)];
-    for (separator, value) in parts {
-        out.push(separator);
-        put_digits(out, u32::from(value), 2);
+    let mut text = *b"0000-00-00T00:00:00";
+    set_digits(&mut text[..4], year.unsigned_abs());
+    for (at, value) in [(5, month.into()), (8, day), (11, hour), (14, minute), (17, second)] {
+        set_digits(&mut text[at..at + 2], u32::from(value));
     }
+    out.extend_from_slice(&text);
 }
 
 /// `value` in `width` digits.
-fn put_digits(out: &mut Vec<u8>, mut value: u32, width: usize) {
+fn put_digits(out: &mut Vec<u8>, value: u32, width: usize) {
     let start = out.len();
     out.resize(start + width, b'0');
-    for digit in out[start..].iter_mut().rev() {
-        *digit += (value % 10) as u8;
+    set_digits(&mut out[start..], value);
+}
+
+/// Writes `value` over digits, with zeros before it.
+fn set_digits(digits: &mut [u8], mut value: u32) {
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
         value /= 10;
     }
 }

@@ -81,6 +81,7 @@ impl EntityPage<'_> {
         if full || !self.charge.as_mut().is_none_or(may_return) {
             return self.end_before(key);
         }
+        self.make_likely_room();
         self.writer
             .page_item(&mut self.body, self.items == 0, &partition_key, &row_key, &row)
             .map_err(damaged)?;
@@ -104,6 +105,20 @@ impl EntityPage<'_> {
             self.room += limits::PAGE_STEP_BYTES;
         }
         true
+    }
+
+    /// Lets the body grow at once to what the page is likely to need. If it grew by doubling, a page of a megabyte would be
+    /// copied nearly as often as it is written.
+    fn make_likely_room(&mut self) {
+        let length = self.body.len();
+        if length < limits::PAGE_STEP_BYTES / 2 || self.items == 0 {
+            return;
+        }
+        let each = length / self.items;
+        if self.body.capacity() - length < 2 * each {
+            let likely = each.saturating_mul(self.most.saturating_sub(self.items) + 2);
+            self.body.reserve(likely.min(PAGE_BYTES_MAX));
+        }
     }
 
     fn end_before(&mut self, key: &[u8]) -> Result<ControlFlow<()>, Failure> {

@@ -7,8 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use rangehold_map::Timestamp;
 
 use super::double::put_double;
-use super::json::{Object, put_text, put_text_open};
+use super::json::Object;
 use super::uri::put_entity_path;
+use crate::json::{put_text, put_text_open};
 use crate::table::etag;
 use crate::table::format::MetadataLevel;
 use crate::table::row::{DamagedRow, RowView};

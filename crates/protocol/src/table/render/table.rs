@@ -1,6 +1,7 @@
 //! Tables in replies: one table, or a page of them.
 
-use super::json::{Object, put_text_open};
+use super::json::Object;
+use crate::json::put_text_open;
 use crate::table::format::MetadataLevel;
 
 /// Writes tables of one account for one reply.
