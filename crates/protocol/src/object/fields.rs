@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::ObjectError;
+use crate::json::put_text;
 
 /// Selectors deeper than this are refused.
 const DEPTH_MAX: usize = 16;
@@ -146,11 +147,8 @@ impl<'o> Members<'o> {
     /// `None` if nothing is.
     pub fn member(&mut self, name: &str) -> Option<(&mut Vec<u8>, &'o Fields)> {
         let below = self.fields.get(name)?;
-        if !self.is_empty {
-            self.out.push(b',');
-        }
-        self.is_empty = false;
-        self.out.push(b'"');
+        let is_first = std::mem::replace(&mut self.is_empty, false);
+        self.out.extend_from_slice(if is_first { b"\"" } else { b",\"" });
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
         Some((self.out, below))
@@ -159,14 +157,14 @@ impl<'o> Members<'o> {
     /// A member whose value is a text.
     pub fn text(&mut self, name: &str, text: &str) {
         if let Some((out, _)) = self.member(name) {
-            serde_json::to_writer(out, text).expect("a text can be written as JSON");
+            put_text(out, text);
         }
     }
 
     /// A member whose value is a text that takes time to make.
     pub fn text_with(&mut self, name: &str, text: impl FnOnce() -> String) {
         if let Some((out, _)) = self.member(name) {
-            serde_json::to_writer(out, &text()).expect("a text can be written as JSON");
+            put_text(out, &text());
         }
     }
 

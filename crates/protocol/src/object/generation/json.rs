@@ -3,7 +3,10 @@
 //! A listing writes a thousand of them, so they are written straight into the reply, without a tree of values in
 //! between. Members that a request did not select are not even computed.
 
+use std::ops::Range;
+
 use super::{Encryption, Generation, State};
+use crate::json::put_text_open;
 use crate::object::acl::AclParent;
 use crate::object::fields::{Fields, Members};
 use crate::object::link::put_segment;
@@ -71,15 +74,22 @@ impl Generation {
     fn put_identity(&self, to: &mut Members<'_>, at: &ObjectAddress<'_>) {
         to.text("kind", "storage#object");
         to.text_of("id", |out| {
-            put_escaped(out, at.bucket);
+            put_text_open(out, at.bucket);
             out.push(b'/');
-            put_escaped(out, at.name);
+            put_text_open(out, at.name);
             out.push(b'/');
             put_number(out, self.id.0);
         });
-        to.text_of("selfLink", |out| put_link(out, at, "/storage/v1/b/"));
+        let mut path = Written::default();
+        to.text_of("selfLink", |out| {
+            out.extend_from_slice(at.base.as_bytes());
+            out.extend_from_slice(b"/storage/v1/b/");
+            path.put(out, (), |out| put_path(out, at));
+        });
         to.text_of("mediaLink", |out| {
-            put_link(out, at, "/download/storage/v1/b/");
+            out.extend_from_slice(at.base.as_bytes());
+            out.extend_from_slice(b"/download/storage/v1/b/");
+            path.put(out, (), |out| put_path(out, at));
             out.extend_from_slice(b"?generation=");
             put_number(out, self.id.0);
             out.extend_from_slice(b"&alt=media");
@@ -145,11 +155,15 @@ impl Generation {
             to.value("retention", retention);
         }
         if let Some(time) = settings.custom_time {
-            put_time(to, "customTime", time);
+            to.text_of("customTime", |out| put_iso(out, time.timestamp()));
         }
     }
 
     fn put_times(&self, to: &mut Members<'_>, at: &ObjectAddress<'_>) {
+        let mut written = Written::default();
+        let mut put_time = |to: &mut Members<'_>, name: &str, time: Micros| {
+            to.text_of(name, |out| written.put(out, time, |out| put_iso(out, time.timestamp())));
+        };
         put_time(to, "timeCreated", self.created);
         put_time(to, "updated", self.updated);
         put_time(to, "timeStorageClassUpdated", self.class_updated);
@@ -182,17 +196,34 @@ impl Generation {
     }
 }
 
-/// A text without its quotes.
-fn put_escaped(out: &mut Vec<u8>, text: &str) {
-    let start = out.len();
-    serde_json::to_writer(&mut *out, text).expect("a text can be written as JSON");
-    out.pop();
-    out.remove(start);
+/// What was written last, and where it lies in the reply. Most times of an object are the same, and so is most of its links:
+/// to copy such a text costs less than to write it again.
+struct Written<T> {
+    last: Option<(T, Range<usize>)>,
 }
 
-fn put_link(out: &mut Vec<u8>, at: &ObjectAddress<'_>, api: &str) {
-    out.extend_from_slice(at.base.as_bytes());
-    out.extend_from_slice(api.as_bytes());
+impl<T> Default for Written<T> {
+    fn default() -> Self {
+        Self { last: None }
+    }
+}
+
+impl<T: PartialEq> Written<T> {
+    /// Appends the text of `value`, which `put` writes if it is another one than the last time.
+    fn put(&mut self, out: &mut Vec<u8>, value: T, put: impl FnOnce(&mut Vec<u8>)) {
+        match &self.last {
+            Some((last, place)) if *last == value => out.extend_from_within(place.clone()),
+            _ => {
+                let begin = out.len();
+                put(out);
+                self.last = Some((value, begin..out.len()));
+            }
+        }
+    }
+}
+
+/// The part of a link that all links of an object have.
+fn put_path(out: &mut Vec<u8>, at: &ObjectAddress<'_>) {
     put_segment(out, at.bucket);
     out.extend_from_slice(b"/o/");
     put_segment(out, at.name);
@@ -200,10 +231,6 @@ fn put_link(out: &mut Vec<u8>, at: &ObjectAddress<'_>, api: &str) {
 
 fn put_number(out: &mut Vec<u8>, number: u64) {
     serde_json::to_writer(out, &number).expect("a number can be written as JSON");
-}
-
-fn put_time(to: &mut Members<'_>, name: &str, time: Micros) {
-    to.text_of(name, |out| put_iso(out, time.timestamp()));
 }
 
 #[cfg(test)]

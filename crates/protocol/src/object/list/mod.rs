@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 use rangehold_map::KeyRange;
 use rangehold_map::key::{
     BucketId, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix, after_prefix, bucket_objects,
-    names_beginning_with, names_from,
+    names_beginning_with, names_from, partition_length,
 };
 
 use super::error::ObjectError;
@@ -197,6 +197,8 @@ pub struct Listing<'a> {
     met: Vec<(String, Intent)>,
     /// The name whose rows are coming, and how many of them were stepped over.
     name: String,
+    /// What the keys of these rows begin with; empty for a folder.
+    partition: Vec<u8>,
     steps: usize,
     /// The live generation of the name, kept back until its older ones are done.
     kept_back: Option<Generation>,
@@ -224,6 +226,7 @@ impl<'a> Listing<'a> {
             gone: None,
             met: Vec::new(),
             name: String::new(),
+            partition: Vec::new(),
             steps: 0,
             kept_back: None,
             prefixes: Vec::new(),
@@ -267,6 +270,7 @@ impl<'a> Listing<'a> {
         // So that a page can end here, also if it has met nothing but folders.
         self.name.clear();
         self.name.push_str(whole);
+        self.partition.clear();
         self.steps = 0;
         if let Some(past) = self.rolled_up_already() {
             return Want::Seek(past);
@@ -306,14 +310,22 @@ impl<'a> Listing<'a> {
         value: &[u8],
         put: &mut impl FnMut(&str, &Generation),
     ) -> Result<Want, ObjectError> {
-        let key = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
         self.rows += 1;
+        // Half of the rows are contents: they are known by the bytes of their keys.
+        let is_same_name = !self.partition.is_empty() && key.starts_with(&self.partition);
+        if is_same_name && self.request.shown == Shown::Live {
+            return Ok(self.pass_over(&ObjectRow::Head));
+        }
+        let partition = &key[..partition_length(key).unwrap_or_default()];
+        let key = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
         if key.name != self.name {
             if self.end_name(put) || self.is_long() {
                 return Ok(Want::Stop);
             }
             self.name.clear();
             self.name.push_str(&key.name);
+            self.partition.clear();
+            self.partition.extend_from_slice(partition);
             self.steps = 0;
             if let Some(past) = self.rolled_up_already() {
                 return Ok(Want::Seek(past));
