@@ -73,13 +73,15 @@ impl ObjectService {
         id: &str,
         deadline: Instant,
     ) -> Result<Option<Generation>, Failure> {
+        let is_named =
+            |name: &str| wanted.sources.iter().any(|(other, number, _)| other == name && number.is_some());
         let mut sources = Vec::with_capacity(wanted.sources.len());
         for (name, generation, conditions) in &wanted.sources {
             let source = self.source(to.bucket, name, *generation, conditions).await?;
             check_key(&source.generation, wanted.draft.customer_key)?;
             sources.push((name.as_str(), source));
         }
-        let leaving = if wanted.deletes { leaving(&sources, to)? } else { Vec::new() };
+        let leaving = if wanted.deletes { leaving(&sources, to, is_named)? } else { Vec::new() };
         check_may_leave(to.bucket, &leaving, exchange.now.into())?;
         let (user, owner) = (user(exchange, to), exchange.owner(to.bucket));
         // Until the object is written, the audit does not ask this user whether it uses a blob.
@@ -176,7 +178,12 @@ fn source(one: &Value) -> Result<(String, Option<u64>, Conditions), ObjectError>
 }
 
 /// The sources that go: each name once, and not the target, which is overwritten.
-fn leaving<'s>(sources: &'s [(&'s str, Source)], to: Name<'_>) -> Result<Vec<Leaving<'s>>, ObjectError> {
+/// `is_named` says whether the client has named the generation of a source.
+fn leaving<'s>(
+    sources: &'s [(&'s str, Source)],
+    to: Name<'_>,
+    is_named: impl Fn(&str) -> bool,
+) -> Result<Vec<Leaving<'s>>, ObjectError> {
     let mut leaving: Vec<Leaving<'s>> = Vec::new();
     for (name, Source { generation, .. }) in sources.iter().filter(|(name, _)| *name != to.name) {
         if generation.state != State::Live {
@@ -187,8 +194,8 @@ fn leaving<'s>(sources: &'s [(&'s str, Source)], to: Name<'_>) -> Result<Vec<Lea
             );
             return Err(ObjectError::invalid("deleteSourceObjects", "true", &hint));
         }
-        if leaving.iter().all(|(other, _)| other != name) {
-            leaving.push((*name, generation));
+        if leaving.iter().all(|other| other.name != *name) {
+            leaving.push(Leaving { name, live: generation, is_final: is_named(name) });
         }
     }
     Ok(leaving)

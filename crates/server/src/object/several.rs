@@ -20,8 +20,21 @@ use super::failure::Failure;
 use super::rows::Tried;
 use crate::limits::INTENTS_MET_MAX;
 
-/// A source that goes: its name, and its live generation as it was read.
-pub(super) type Leaving<'a> = (&'a str, &'a Generation);
+/// A source that goes.
+pub(super) struct Leaving<'a> {
+    pub(super) name: &'a str,
+    /// Its live generation as it was read.
+    pub(super) live: &'a Generation,
+    /// Whether the client named this generation. As a deletion, that is final even if the bucket keeps versions.
+    pub(super) is_final: bool,
+}
+
+impl Leaving<'_> {
+    /// Whether it becomes an older version.
+    fn is_kept(&self, bucket: &Bucket) -> bool {
+        bucket.keeps_versions() && !self.is_final
+    }
+}
 
 /// A change of several names.
 pub(super) struct NamesChange<'a> {
@@ -41,13 +54,10 @@ pub(super) fn check_may_leave(
     sources: &[Leaving<'_>],
     now: Micros,
 ) -> Result<(), ObjectError> {
-    if bucket.keeps_versions() {
-        return Ok(());
-    }
     let period = bucket.retention_seconds();
-    let check =
-        |(name, live): &Leaving<'_>| live.check_unprotected(&bucket.name, bucket.shown(name), period, now);
-    sources.iter().try_for_each(check)
+    sources.iter().filter(|source| !source.is_kept(bucket)).try_for_each(|Leaving { name, live, .. }| {
+        live.check_unprotected(&bucket.name, bucket.shown(name), period, now)
+    })
 }
 
 impl ObjectService {
@@ -71,7 +81,8 @@ impl ObjectService {
             id: id.to_owned(),
             target: create.to.name.to_owned(),
             begun: self.clock.now().into(),
-            keeps: bucket.keeps_versions(),
+            // Each source says it for itself.
+            keeps: false,
         };
         let made = match self.begin(bucket, sources, &intent, deadline).await {
             Ok(true) => self.commit(create, sources, &intent, deadline).await.map(Some),
@@ -88,7 +99,7 @@ impl ObjectService {
             Err(failure) => !failure.is_unknown(),
         };
         if was_given_up {
-            for (name, _) in sources {
+            for Leaving { name, .. } in sources {
                 if let Err(error) = self.clear(Name { bucket, name }, id, deadline).await {
                     warn!(%error, "the intent of a move that was given up stays for now");
                 }
@@ -105,9 +116,10 @@ impl ObjectService {
         intent: &Intent,
         deadline: Instant,
     ) -> Result<bool, Failure> {
-        for (name, seen) in sources {
-            let of = Name { bucket, name };
-            if !self.change_settling(&Begin { of, seen, intent }, deadline).await? {
+        for source in sources {
+            let of = Name { bucket, name: source.name };
+            let intent = &Intent { keeps: source.is_kept(bucket), ..intent.clone() };
+            if !self.change_settling(&Begin { of, seen: source.live, intent }, deadline).await? {
                 return Ok(false);
             }
             self.names_hook.after(NamesStep::Begun, of.name.to_owned()).await;
@@ -123,7 +135,8 @@ impl ObjectService {
         intent: &Intent,
         deadline: Instant,
     ) -> Result<Generation, Failure> {
-        let (at, names) = (create.to, sources.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>());
+        let (at, names) =
+            (create.to, sources.iter().map(|source| source.name.to_owned()).collect::<Vec<_>>());
         let commit = Commit { create, intent, sources: &names };
         for _ in 0..INTENTS_MET_MAX {
             let window = self.window(at, deadline).await?;

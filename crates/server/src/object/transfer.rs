@@ -21,7 +21,7 @@ use super::failure::Failure;
 use super::json::resource;
 use super::located::Wants;
 use super::reply::Reply;
-use super::several::{NamesChange, check_may_leave};
+use super::several::{Leaving, NamesChange, check_may_leave};
 use crate::limits::NAMES_CHANGE_TRIES_MAX;
 
 /// How often a source is read again because it was replaced at the same time.
@@ -198,7 +198,7 @@ impl ObjectService {
         let conditions = exchange.query.conditions(None, None)?;
         let source = self.source(bucket, from.name, None, &exchange.query.source_conditions()?).await?;
         let draft = moved(&source.generation, bucket, now);
-        let sources = [(from.name, &source.generation)];
+        let sources = [Leaving { name: from.name, live: &source.generation, is_final: false }];
         check_may_leave(bucket, &sources, now)?;
         let (user, owner) = (user(exchange, to), exchange.owner(bucket));
         let (extents, payload) = (extents(&source.content), payload_of(&source, &user));
