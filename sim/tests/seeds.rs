@@ -50,7 +50,7 @@ const KEPT: &[(u64, &str)] = &[
     (5, "objects: a name that was replaced between two pages of a listing was shown twice"),
     (31, "objects: a write met two deletions of its bucket, one after the other, and was refused"),
     (29, "objects: an upload was given up because the store refused its last bytes once"),
-    (712, "objects: an audit asked a server whose process had crashed, and waited for its answer for ever"),
+    (712, "objects: an audit asked a server whose process had crashed, and its answer never came"),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];
 
