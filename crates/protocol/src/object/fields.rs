@@ -145,8 +145,6 @@ impl<'o> Members<'o> {
 
     /// Begins a member. The caller appends its value to the bytes that are returned, and only what is wanted of it.
     /// `None` if nothing is.
-    // Inlined, a name of known length is written by a few instructions. A listing writes 19,000 of them.
-    #[inline(always)]
     pub fn member(&mut self, name: &str) -> Option<(&mut Vec<u8>, &'o Fields)> {
         let below = self.fields.get(name)?;
         let is_first = std::mem::replace(&mut self.is_empty, false);
