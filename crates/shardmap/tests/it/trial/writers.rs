@@ -24,8 +24,9 @@ const ISOLATIONS: [(Isolation, &str); 3] = [
 ];
 /// The code with which PostgreSQL ends a session from outside.
 const ENDED: &str = "57P01";
-/// What [`kind`] makes of a connection that was closed when COMMIT was to be sent.
-const CLOSED_AT_COMMIT: &str = "ours: OutcomeUnknown";
+/// The end of a session, if the driver has read it between two requests: the next one finds the connection closed, and has
+/// no code.
+const CLOSED_AT_COMMIT: &str = "ours: OutcomeUnknown of a closed connection";
 /// What the server may say to a plain client: the fence's refusals, a conflict, a cancel, an end.
 const ALLOWED: [&str; 8] = ["RH001", "RH002", "RH003", "RH005", "40001", "40P01", "57014", ENDED];
 
@@ -130,8 +131,7 @@ impl Writer {
         let outcome = match result {
             Ok(()) => Outcome::Written,
             Err((outcome, what)) => {
-                // A drain may end a session while its COMMIT is under way. Then nobody can tell which came first. If the end
-                // is read before COMMIT is sent, the driver tells of a closed connection, without a code.
+                // A drain may end a session while its COMMIT is under way. Then nobody can tell which came first.
                 let was_ended = what.ends_with(ENDED) || what == CLOSED_AT_COMMIT;
                 if outcome == Outcome::Unknown && !outage && !was_ended {
                     self.written.wrong.push(format!("{door:?} {isolation:?} tenant {tenant}: {what}"));
@@ -262,8 +262,11 @@ fn judge(failed: &Failed) -> (Outcome, String) {
 fn kind(error: &RoutingError) -> String {
     let debug = format!("{error:?}");
     let name = debug.split([' ', '(']).next().unwrap_or_default().to_owned();
-    match error.sqlstate() {
-        Some(code) => format!("{name} {code}"),
-        None => name,
+    match (error.sqlstate(), error) {
+        (Some(code), _) => format!("{name} {code}"),
+        (None, RoutingError::OutcomeUnknown { source, .. }) if source.is_closed() => {
+            format!("{name} of a closed connection")
+        }
+        (None, _) => name,
     }
 }
