@@ -316,22 +316,21 @@ impl<'a> Listing<'a> {
         if is_same_name && self.request.shown == Shown::Live {
             return Ok(self.pass_over(&ObjectRow::Head));
         }
-        let partition = &key[..partition_length(key).unwrap_or_default()];
-        let key = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
-        if key.name != self.name {
+        let ObjectKey { name, row, .. } = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
+        if name != self.name {
             if self.end_name(put) || self.is_long() {
                 return Ok(Want::Stop);
             }
             self.name.clear();
-            self.name.push_str(&key.name);
+            self.name.push_str(&name);
             self.partition.clear();
-            self.partition.extend_from_slice(partition);
+            self.partition.extend_from_slice(&key[..partition_length(key).unwrap_or_default()]);
             self.steps = 0;
             if let Some(past) = self.rolled_up_already() {
                 return Ok(Want::Seek(past));
             }
         }
-        let generation = match (key.row, self.request.shown) {
+        let generation = match (row, self.request.shown) {
             (ObjectRow::Head, shown) => match (self.live(value)?, shown) {
                 (Some(live), Shown::Live) => live,
                 (Some(live), Shown::Versions) => {
