@@ -5,8 +5,8 @@
 //! keeps a *reservation* in its meta rows: no timestamp at or above it was ever given out, and a process that
 //! opens the range starts there.
 //!
-//! A write of an object takes whole microseconds, since the generation of an object is a number of microseconds. So the
-//! timestamps of two writes of objects are at least 1 us apart.
+//! A write of an object or a bucket takes whole microseconds, since their generations are numbers of microseconds. So the
+//! timestamps of two such writes are at least 1 us apart.
 //!
 //! **How the reservation is renewed.** The reservation has no write of its own. The write that comes within five
 //! seconds of the reservation's end carries the next reservation in its own batch. A batch is in the log
@@ -22,7 +22,7 @@
 //! stripe has a reservation row of its own (within a stripe the order is the same), and the
 //! reservation of the range is the greatest of them.
 
-use rangehold_map::key::KIND_OBJECT;
+use rangehold_map::key::{KIND_BUCKET, KIND_OBJECT};
 use rangehold_map::{PartitionPrefix, Timestamp};
 
 use crate::limits::{RESERVATION_LEFT_MIN_TICKS, RESERVED_TICKS};
@@ -47,8 +47,10 @@ pub(crate) enum Grain {
 impl Grain {
     /// What the writes of a partition need.
     pub(crate) fn of(partition: &PartitionPrefix) -> Self {
-        let is_object = partition.as_bytes().first() == Some(&KIND_OBJECT);
-        if is_object { Self::Microsecond } else { Self::Tick }
+        match partition.as_bytes().first() {
+            Some(&(KIND_OBJECT | KIND_BUCKET)) => Self::Microsecond,
+            _ => Self::Tick,
+        }
     }
 
     /// The first time of this grain at or after `at`.

@@ -1,13 +1,18 @@
 //! Buckets over HTTP.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
 use rangehold_engine::Visit;
+use rangehold_engine::store::Store;
 use rangehold_map::key::{BucketRow, KIND_BUCKET};
 use rangehold_map::{Key, KeyRange};
 use rangehold_protocol::object::bucket::Bucket;
 use serde_json::json;
 
-use crate::support::Service;
+use crate::support::{Service, Wanted};
 
 #[tokio::test]
 async fn a_bucket_is_made_changed_on_conditions_deleted_and_restored() {
@@ -31,6 +36,26 @@ async fn a_bucket_is_made_changed_on_conditions_deleted_and_restored() {
     let target = format!("/storage/v1/b/photos/restore?generation={generation}");
     let restored = service.object_json("POST", &target, "").await;
     assert_eq!(restored["labels"]["team"], "red");
+}
+
+#[tokio::test]
+async fn each_life_of_a_bucket_has_a_greater_generation_also_after_a_crash() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let on = |objects: &Arc<dyn ObjectStore>| Wanted {
+        store: Store::on(Arc::clone(objects)),
+        ..Wanted::default()
+    };
+    Service::open(on(&objects)).await.create_bucket("photos").await;
+    // Its ranges go on from times that the clock has not reached, with the smallest steps.
+    let service = Service::open(on(&objects)).await;
+    let mut greatest = 0;
+    for _ in 0..10 {
+        let made = service.create_bucket("lives").await;
+        let generation: u64 = made["generation"].as_str().expect("a generation").parse().expect("a number");
+        assert!(generation > greatest, "{generation} after {greatest}");
+        greatest = generation;
+        assert_eq!(service.object("DELETE", "/storage/v1/b/lives", "").await.status, 204);
+    }
 }
 
 #[tokio::test]
