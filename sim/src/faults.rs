@@ -6,7 +6,7 @@
 //! | crash loop | [`Fault::CrashLoop`] |
 //! | stopped for 1-60 s (zombie) | [`Fault::Pause`] |
 //! | started while it still runs | [`Fault::TwoLives`] |
-//! | slow CPU | [`Fault::SlowProcess`]: as its callers see it, by calls that take long |
+//! | slow CPU | [`Fault::SlowProcess`]: as its callers see it, by calls that take long; [`Fault::SlowScan`] |
 //! | out of memory | like a crash. That memory is bounded is measured on real processes |
 //! | **clock** skew of 15 min | [`Fault::ClockSkew`] |
 //! | jump, run backwards | [`Fault::ClockStep`] |
@@ -63,6 +63,8 @@ pub enum Fault {
     TwoLives,
     /// The calls of one process take ten times as long for a while.
     SlowProcess,
+    /// A scan is held up between two ranges.
+    SlowScan,
     /// A process's wall clock is up to 15 minutes off.
     ClockSkew,
     /// A process's wall clock steps, ahead or back, by up to 15 minutes.
@@ -125,12 +127,13 @@ pub enum Fault {
 
 impl Fault {
     /// All switches, in the order of the table.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Crash,
         Self::CrashLoop,
         Self::Pause,
         Self::TwoLives,
         Self::SlowProcess,
+        Self::SlowScan,
         Self::ClockSkew,
         Self::ClockStep,
         Self::ClockStop,
@@ -186,6 +189,8 @@ const FAULTLESS_SHARE: f64 = 0.12;
 const ON_SHARE: f64 = 0.2;
 /// The bounds of the probability with which a fault of single calls strikes a call.
 const STRIKE_SHARES: (f64, f64) = (0.002, 0.05);
+/// The same of a scan that is held up: few scans read two ranges, and fewer while something happens there.
+const SLOW_SCAN_SHARES: (f64, f64) = (0.05, 0.5);
 
 /// The faults of one run. Clones are the same.
 #[derive(Debug, Clone)]
@@ -217,15 +222,18 @@ impl Weather {
         let mut misdirected = chance.dice("misdirected reads");
         let mut access = chance.dice("access lost");
         let mut lives = chance.dice("two lives");
+        let mut scans = chance.dice("slow scans");
         let switches = Fault::ALL.map(|fault| {
             let dice = match fault {
                 Fault::MisdirectedRead => &mut misdirected,
                 Fault::AccessLost => &mut access,
                 Fault::TwoLives => &mut lives,
+                Fault::SlowScan => &mut scans,
                 _ => &mut dice,
             };
             let on = dice.happens(ON_SHARE) && !faultless;
-            let share = dice.spread(STRIKE_SHARES.0, STRIKE_SHARES.1);
+            let shares = if fault == Fault::SlowScan { SLOW_SCAN_SHARES } else { STRIKE_SHARES };
+            let share = dice.spread(shares.0, shares.1);
             Switch { share: on.then_some(share), ..Switch::default() }
         });
         Self::with(switches)

@@ -63,4 +63,6 @@ pub use range::{
 };
 pub use record_name::{CHANGES_PREFIX, RecordName};
 pub use router::Router;
-pub use steps::{BlobHook, BlobStep, Hook, NamesHook, NamesStep, SpaceHook, SpaceStep, Step, StepHook};
+pub use steps::{
+    BlobHook, BlobStep, Hook, NamesHook, NamesStep, ScanHook, ScanStep, SpaceHook, SpaceStep, Step, StepHook,
+};

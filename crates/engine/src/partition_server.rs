@@ -25,7 +25,7 @@ use crate::lease::{Lease, LeaseError};
 use crate::range::{
     Judge, Range, RangeContext, RangeGlance, RangeSeen, RangeStatistics, ScanEnd, Visitor, WriteRequest,
 };
-use crate::steps::Step;
+use crate::steps::{ScanStep, Step};
 use crate::store::ObjectError;
 use unopened::Unopened;
 
@@ -129,6 +129,9 @@ impl PartitionServer {
             }
             let scanned = range.scan(&part, visitor).await;
             end = scanned.inspect_err(|error| note_failure(&range, part.low(), error.is_failure()))?;
+            if end != ScanEnd::Stopped {
+                self.0.host.options().after_scan_step.after(ScanStep::RangeRead, range.id()).await;
+            }
         }
         Ok(end)
     }

@@ -1,10 +1,10 @@
 //! The faults of the cluster. Each switch that is on and concerns processes, clocks or the whole store has a task that
 //! lets it strike from time to time, until the calm.
 
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rangehold_engine::Step;
+use rangehold_engine::{ScanHook, Step};
 use rangehold_map::{RangeId, Timestamp};
 use tokio::time::sleep;
 
@@ -18,6 +18,8 @@ const CLOCK_OFF_MAX_SECONDS: i64 = 15 * 60;
 const STOPPED_CLOCK_EVERY: Duration = Duration::from_millis(100);
 /// The number of starts in a crash loop.
 const CRASH_LOOP_MAX: u64 = 6;
+/// How long a scan is held up between two ranges at most, in milliseconds.
+const SCAN_MILLIS_MAX: f64 = 400.0;
 
 impl World {
     /// Starts a task for each switch that is on.
@@ -134,6 +136,21 @@ impl World {
             });
             std::future::pending::<()>().await;
         }
+    }
+
+    /// The hook after each range of a scan, for the process `name`: the scan may be held up there.
+    pub(super) fn scan_hook(&self, name: &str) -> ScanHook {
+        let (weather, dice) = (self.weather().clone(), Mutex::new(self.dice(&format!("{name} scans"))));
+        ScanHook::new(move |_, _| {
+            let mut dice = dice.lock().unwrap_or_else(PoisonError::into_inner);
+            let millis =
+                weather.strikes(Fault::SlowScan, &mut dice).then(|| dice.spread(1.0, SCAN_MILLIS_MAX));
+            async move {
+                if let Some(millis) = millis {
+                    sleep(Duration::from_millis(millis as u64)).await;
+                }
+            }
+        })
     }
 
     async fn crash_loop(&self, number: usize, dice: &mut Dice) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rangehold_engine::store::Store;
 use rangehold_engine::{
-    Clock, Executor, Maps, Node, OpenError, Options, PartitionServer, Router, StepHook, with_causes,
+    Clock, Executor, Maps, Node, OpenError, Options, PartitionServer, Router, ScanHook, StepHook, with_causes,
 };
 use rangehold_map::key::{KIND_BLOB, KIND_OBJECT};
 use rangehold_map::{KeyRange, ServerId};
@@ -88,6 +88,7 @@ pub(crate) struct Start {
     pub(crate) seed: u64,
     pub(crate) weather: Weather,
     pub(crate) after_step: StepHook,
+    pub(crate) after_scan_step: ScanHook,
 }
 
 impl Process {
@@ -100,6 +101,7 @@ impl Process {
             servers,
             first_server: first_server(number, servers),
             after_step: start.after_step,
+            after_scan_step: start.after_scan_step,
             load: planner.map_or_else(LoadPolicy::fast, Planner::load),
             ..Options::new(MEMORY_BYTES, clock.clone(), seed)
         };

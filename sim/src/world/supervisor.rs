@@ -115,6 +115,7 @@ impl World {
             events: inner.events.clone(),
             weather: inner.weather.clone(),
             after_step: StepHook::new(move |step, range| world.clone().after_step(number, life, step, range)),
+            after_scan_step: self.scan_hook(&name),
             clock: Clock::manual(wall),
             seed: inner.chance.number(&name),
             door: Door::new(

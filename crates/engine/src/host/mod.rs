@@ -17,7 +17,7 @@ use crate::housekeeping::keep_house;
 use crate::lease::Lease;
 use crate::limits::DROPPED_REMEMBERED;
 use crate::range::{HeldBytes, OpenRanges, RangeContext, RowBudget};
-use crate::steps::{BlobHook, NamesHook, SpaceHook, Step, StepHook};
+use crate::steps::{BlobHook, NamesHook, ScanHook, SpaceHook, Step, StepHook};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
 pub use error::HostError;
@@ -55,6 +55,8 @@ pub struct Options {
     pub after_blob_step: BlobHook,
     /// Called after each step of a change of several object names.
     pub after_names_step: NamesHook,
+    /// Called after each step of a scan over several ranges.
+    pub after_scan_step: ScanHook,
 }
 
 impl Options {
@@ -74,6 +76,7 @@ impl Options {
             after_space_step: SpaceHook::default(),
             after_blob_step: BlobHook::default(),
             after_names_step: NamesHook::default(),
+            after_scan_step: ScanHook::default(),
         }
     }
 }

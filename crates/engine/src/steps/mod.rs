@@ -6,11 +6,13 @@
 mod blob;
 mod change;
 mod names;
+mod scan;
 mod space;
 
 pub use blob::{BlobHook, BlobStep};
 pub use change::{Step, StepHook};
 pub use names::{NamesHook, NamesStep};
+pub use scan::{ScanHook, ScanStep};
 pub use space::{SpaceHook, SpaceStep};
 
 use std::fmt;

@@ -13,7 +13,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use rangehold_engine::blob::AuditCursor;
 use rangehold_engine::store::Store;
-use rangehold_engine::{NamesHook, NamesStep, Visit};
+use rangehold_engine::{NamesHook, NamesStep, ScanHook, Visit};
 use rangehold_map::blob::{BlobId, BlobUser};
 use rangehold_map::key::{KIND_BLOB, KIND_BUCKET, KIND_OBJECT, ObjectKey, ObjectRow};
 use rangehold_map::{Change, KeyRange, PartitionPrefix, Timestamp};
@@ -306,6 +306,44 @@ async fn a_page_over_two_ranges_shows_a_name_once_however_often_it_moves() {
         () = listing => {}
     }
     assert_eq!(service.traces().await, (0, 0));
+}
+
+/// Lists the bucket, and moves one object of it to another name when the page has read the first of two ranges.
+async fn listed_with_a_move_in_the_middle(from: &'static str, to: &'static str) -> Vec<Value> {
+    let address: Arc<OnceLock<SocketAddr>> = Arc::default();
+    let (moves, is_moved) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let after_scan_step = {
+        let (address, moves, is_moved) = (Arc::clone(&address), Arc::clone(&moves), Arc::clone(&is_moved));
+        ScanHook::new(move |_, _| {
+            let (address, is_moved) = (address.get().copied(), Arc::clone(&is_moved));
+            let moves = moves.swap(false, Ordering::SeqCst);
+            async move {
+                if let Some(address) = address.filter(|_| moves) {
+                    let target = format!("/storage/v1/b/photos/o/{from}/moveTo/o/{to}");
+                    let answer = wire::exchange(address, &json_request("POST", &target, "")).await;
+                    is_moved.store(answer.status == 200, Ordering::SeqCst);
+                }
+            }
+        })
+    };
+    let service = Service::open(Wanted { after_scan_step, ..Wanted::default() }).await.with_sources().await;
+    service.split_objects("n").await;
+    if from == TARGET {
+        service.object_json("POST", MOVE, "").await;
+    }
+    address.set(service.running.object_address.expect("objects are served")).expect("set once");
+    moves.store(true, Ordering::SeqCst);
+    let listed = service.object_json("GET", "/storage/v1/b/photos/o", "").await;
+    assert!(is_moved.load(Ordering::SeqCst), "the move was made while the page was read");
+    listed["items"].as_array().expect("items").iter().map(|item| item["name"].clone()).collect()
+}
+
+#[tokio::test]
+async fn a_page_that_is_held_up_between_two_ranges_shows_a_move_whole() {
+    for (from, to) in [("b", TARGET), (TARGET, "b")] {
+        let names = listed_with_a_move_in_the_middle(from, to).await;
+        assert!(names.len() == 2 && names[0] == "a", "{from} to {to}: {names:?}");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, NamesHook, Node, StepHook};
+use rangehold_engine::{Clock, NamesHook, Node, ScanHook, StepHook};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::history::{History, HistoryOptions};
@@ -86,6 +86,8 @@ pub(crate) struct Wanted {
     pub(crate) ahead: i64,
     /// Called after each step of a change of several object names.
     pub(crate) after_names_step: NamesHook,
+    /// Called after each range that a scan reads.
+    pub(crate) after_scan_step: ScanHook,
 }
 
 impl Default for Wanted {
@@ -104,6 +106,7 @@ impl Default for Wanted {
             after_step: StepHook::default(),
             ahead: 0,
             after_names_step: NamesHook::default(),
+            after_scan_step: ScanHook::default(),
         }
     }
 }
@@ -144,6 +147,7 @@ impl Service {
             servers,
             after_step: wanted.after_step,
             after_names_step: wanted.after_names_step,
+            after_scan_step: wanted.after_scan_step,
             ..rangehold_engine::Options::new(MEMORY_BYTES, clock.clone(), 1)
         };
         let node = Node::open(store, options).await.unwrap();
