@@ -47,8 +47,18 @@ pub(crate) struct ObjectAsk<'a> {
     /// The name; for a listing, where it begins.
     pub(crate) name: &'a str,
     pub(crate) usage: Usage,
-    /// Whether it is a listing, which touches no name.
-    pub(crate) is_listing: bool,
+    pub(crate) about: About,
+}
+
+/// What a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// One object. Its name takes one write in a while.
+    Object,
+    /// One folder, which can be made and renamed at once.
+    Folder,
+    /// All names from one on.
+    Listing,
 }
 
 /// All rates of one process.
@@ -140,7 +150,7 @@ impl ObjectRates {
     /// Decides about a request for a bucket that is known, and returns how long it must wait before it is carried out.
     pub(crate) fn ask(&self, ask: &ObjectAsk<'_>, hash: u64, now: Timestamp) -> Result<Duration, TooFast> {
         let real = since_1970(now);
-        if ask.usage == Usage::Write {
+        if ask.usage == Usage::Write && ask.about == About::Object {
             let mut names = self.names.lock();
             let written = names.get(hash, real, || None);
             if written.is_some_and(|written| real.saturating_sub(written) < self.rules.name_every) {
@@ -260,7 +270,7 @@ mod tests {
     }
 
     fn write(name: &str) -> ObjectAsk<'_> {
-        ObjectAsk { bucket: BucketId(1), name, usage: Usage::Write, is_listing: false }
+        ObjectAsk { bucket: BucketId(1), name, usage: Usage::Write, about: About::Object }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Folders as resources: made, shown and listed. How they are renamed and deleted is in `folder_changes`.
 
+use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
@@ -47,6 +48,7 @@ impl ObjectService {
         check_folder(&whole)?;
         let bucket = self.bucket_with_folders(bucket).await?;
         self.permit_on(exchange, CREATE_FOLDER, &bucket, Place::Directory(&whole))?;
+        self.admit_folder(exchange, &bucket.name, &whole, Usage::Write).await?;
         let (folders, _) = folders_of(&whole);
         for _ in 0..FOLDER_TRIES_MAX {
             let way = self.way(bucket.id, &folders).await?;

@@ -1,7 +1,7 @@
 //! Asks admission for each request for an object, in the profile `cloud`, and keeps what buckets bear in their rows.
 //!
 //! A request is asked for once, before its handler: by its name in the path. The name of a new object may come in the
-//! body, so uploads ask for it when they know it, and resumable uploads with the request that ends them.
+//! body, so uploads and new folders ask for it when they know it, and resumable uploads with the request that ends them.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use rangehold_map::load::Access as LoadAccess;
 use rangehold_map::{BucketId, PartitionPrefix};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::folder::with_slash;
 use rangehold_protocol::object::request::{Api, Call, Operation as Op, api_of};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -21,7 +22,7 @@ use super::exchange::Exchange;
 use super::failure::Failure;
 use super::reply::{Content, Reply};
 use super::upkeep::stops_within;
-use crate::admission::{ObjectAsk, ObjectRates, ToStore, TooFast};
+use crate::admission::{About, ObjectAsk, ObjectRates, ToStore, TooFast};
 use crate::limits::REQUEST_WITHIN;
 
 impl ObjectService {
@@ -32,9 +33,17 @@ impl ObjectService {
         }
         let (bucket, object) = (call.bucket.as_str(), call.object.as_str());
         match call.operation {
-            Op::ObjectsList => {
+            Op::ObjectsList | Op::FoldersList => {
                 let begins_at = exchange.parameter("startOffset").or(exchange.parameter("prefix"));
-                self.admit(exchange, bucket, begins_at.unwrap_or_default(), Usage::Read, true).await
+                self.admit(exchange, bucket, begins_at.unwrap_or_default(), Usage::Read, About::Listing).await
+            }
+            Op::FoldersGet => self.admit_folder(exchange, bucket, &call.id, Usage::Read).await,
+            Op::FoldersDelete | Op::FoldersDeleteRecursive => {
+                self.admit_folder(exchange, bucket, &call.id, Usage::Write).await
+            }
+            Op::FoldersRename => {
+                self.admit_folder(exchange, bucket, &call.id, Usage::Write).await?;
+                self.admit_folder(exchange, bucket, &call.to_object, Usage::Write).await
             }
             Op::ObjectsGet | Op::ObjectAclList | Op::ObjectAclGet => {
                 self.admit_name(exchange, bucket, object, Usage::Read).await
@@ -68,7 +77,18 @@ impl ObjectService {
         name: &str,
         usage: Usage,
     ) -> Result<(), Failure> {
-        self.admit(exchange, bucket, name, usage, false).await
+        self.admit(exchange, bucket, name, usage, About::Object).await
+    }
+
+    /// Lets a request for one folder in, or refuses it.
+    pub(super) async fn admit_folder(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        usage: Usage,
+    ) -> Result<(), Failure> {
+        self.admit(exchange, bucket, &with_slash(name), usage, About::Folder).await
     }
 
     /// Lets a request in, or refuses it. A request that is let in late waits here.
@@ -78,7 +98,7 @@ impl ObjectService {
         bucket: &str,
         name: &str,
         usage: Usage,
-        is_listing: bool,
+        about: About,
     ) -> Result<(), Failure> {
         let Some(rates) = self.admission.object_rates() else { return Ok(()) };
         let bucket = match self.bucket(bucket).await {
@@ -90,7 +110,7 @@ impl ObjectService {
         if !rates.knows(bucket.id) {
             self.learn(rates, &bucket).await?;
         }
-        let ask = ObjectAsk { bucket: bucket.id, name, usage, is_listing };
+        let ask = ObjectAsk { bucket: bucket.id, name, usage, about };
         let admitted = self
             .admit_bytes(exchange, rates, &bucket, usage)
             .and_then(|()| rates.ask(&ask, self.admission.hash((bucket.id, name)), self.clock.now()));
@@ -112,10 +132,10 @@ impl ObjectService {
     /// Counts a refusal in the load of the range, which would look idle otherwise.
     fn count_refusal(&self, ask: &ObjectAsk<'_>) {
         let key = PartitionPrefix::object(ask.bucket, ask.name).object_row(&ObjectRow::Head);
-        let access = match (ask.is_listing, ask.usage) {
-            (true, _) => LoadAccess::Scan,
-            (false, Usage::Write) => LoadAccess::Write,
-            (false, Usage::Read) => LoadAccess::PointRead,
+        let access = match (ask.about, ask.usage) {
+            (About::Listing, _) => LoadAccess::Scan,
+            (_, Usage::Write) => LoadAccess::Write,
+            (_, Usage::Read) => LoadAccess::PointRead,
         };
         self.router.throttled(&key, access);
     }

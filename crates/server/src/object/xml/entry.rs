@@ -5,6 +5,7 @@ use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::xml::request::{BucketCall, ObjectCall, XmlRequest};
 
 use super::{XmlApi, conditions};
+use crate::admission::About;
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
 use crate::object::permission::{CREATE, DELETE, GET, LIST, owns};
@@ -101,7 +102,7 @@ impl XmlApi<'_> {
             XmlRequest::Bucket(BucketCall::List, bucket) => {
                 let begins_at = exchange.parameter("start-after").or(exchange.parameter("marker"));
                 let begins_at = begins_at.or(exchange.parameter("prefix")).unwrap_or_default();
-                self.admit(exchange, bucket, begins_at, Usage::Read, true).await
+                self.admit(exchange, bucket, begins_at, Usage::Read, About::Listing).await
             }
             // Requests about buckets are not counted.
             XmlRequest::ListBuckets | XmlRequest::Bucket(..) => Ok(()),

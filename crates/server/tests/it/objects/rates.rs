@@ -86,3 +86,36 @@ async fn a_name_that_is_written_again_at_once_is_refused_and_other_names_are_not
     assert_eq!(service.object("GET", "/storage/v1/b/photos/o/a?alt=media", "").await.body, "{}");
     assert_eq!(counted(&service, "ObjectName").await, 2);
 }
+
+/// A bucket with folders.
+async fn tree(service: &Service) {
+    let body = r#"{"name":"tree","hierarchicalNamespace":{"enabled":true},
+        "iamConfiguration":{"uniformBucketLevelAccess":{"enabled":true}}}"#;
+    service.object_json("POST", "/storage/v1/b?project=p", body).await;
+}
+
+#[tokio::test]
+async fn calls_about_folders_are_counted() {
+    let service = service(SLOW, Duration::ZERO).await;
+    tree(&service).await;
+    let status = async |method: &str, target: &str, body: &str| {
+        service.object(method, &format!("/storage/v1/b/tree/folders{target}"), body).await.status
+    };
+    assert_eq!(status("POST", "", r#"{"name":"a"}"#).await, 200);
+    assert_eq!(status("POST", "", r#"{"name":"b"}"#).await, 429);
+    assert_eq!(status("POST", "/a/renameTo/folders/c", "").await, 429);
+    assert_eq!(status("DELETE", "/a", "").await, 429);
+    assert_eq!(status("POST", "/a/deleteRecursive", "").await, 503);
+    assert_eq!(status("GET", "", "").await, 200);
+    assert_eq!(status("GET", "/a", "").await, 429);
+    assert_eq!(counted(&service, "BucketRate").await, 5);
+}
+
+#[tokio::test]
+async fn a_folder_is_made_renamed_and_deleted_within_a_second() {
+    let service = service(1.0, HOUR).await;
+    tree(&service).await;
+    service.object_json("POST", "/storage/v1/b/tree/folders", r#"{"name":"a"}"#).await;
+    service.object_json("POST", "/storage/v1/b/tree/folders/a/renameTo/folders/b", "").await;
+    assert_eq!(service.object("DELETE", "/storage/v1/b/tree/folders/b", "").await.status, 204);
+}
