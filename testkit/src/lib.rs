@@ -7,6 +7,7 @@
 //! - [`server`]: the program as a process that is started, killed and stopped;
 //! - [`load`]: writers that know what must be true afterwards, and a judge of what is found;
 //! - [`object_load`]: the same for objects;
+//! - [`google_store`]: Rust's crate `object_store` as a client;
 //! - [`azurite`]: the emulator of the cloud's vendor, as a process;
 //! - [`postgres`], [`pooler`]: real PostgreSQL servers, and pgbouncer in front of one;
 //! - [`python`]: Python with packages of PyPI;
@@ -21,6 +22,7 @@ pub mod allowed;
 pub mod azurite;
 pub mod client;
 pub mod folder_load;
+pub mod google_store;
 pub mod http;
 pub mod load;
 pub mod needs;

@@ -10,6 +10,7 @@ mod credentials;
 mod heads;
 mod history;
 mod neighbours;
+mod object_store;
 mod profiles;
 mod ranges;
 mod slow;
