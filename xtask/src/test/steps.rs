@@ -59,6 +59,8 @@ pub(super) const SOAK: &[(&str, &[&str])] = &[
     ("cloud", &["cloud"]),
 ];
 
+/// Settings of a server whose buckets bear a hundredth of what they bear in the cloud.
+const SCALED_RATES: [&str; 4] = ["--profile", "cloud", "--rate-scale", "0.01"];
 /// The modules of tests that the step `client` runs: those of the client and of the program.
 const BEYOND_OURS: [&str; 5] = ["table::", "moving::", "bulk::", "azurite::", "snippets::"];
 
@@ -235,8 +237,7 @@ fn gcs_python() -> Result<()> {
     let runner = root().join("tests/gcs/python/run.py");
     with_server("gcs-python", &[], |server, _| run_script(&runner, server.objects, &[]))?;
     // The same client, and more than a bucket bears.
-    let scaled = ["--profile", "cloud", "--rate-scale", "0.01"];
-    with_server("gcs-rates", &scaled, |server, _| {
+    with_server("gcs-rates", &SCALED_RATES, |server, _| {
         run_script(&runner, server.objects, &["--scaled-rates".as_ref(), "test_rates".as_ref()])
     })
 }
@@ -244,9 +245,15 @@ fn gcs_python() -> Result<()> {
 fn gcs_node() -> Result<()> {
     let suite = root().join("tests/gcs/js");
     tools::npm_ci(&suite)?;
-    with_server("gcs-node", &[], |server, _| {
-        let host = format!("http://{}", server.objects);
-        run(Command::new("node").arg("--test").current_dir(&suite).env("STORAGE_EMULATOR_HOST", host))
+    let node = |server: &Server| {
+        let mut node = Command::new("node");
+        node.arg("--test").current_dir(&suite);
+        node.env("STORAGE_EMULATOR_HOST", format!("http://{}", server.objects));
+        node
+    };
+    with_server("gcs-node", &[], |server, _| run(&mut node(server)))?;
+    with_server("gcs-node-rates", &SCALED_RATES, |server, _| {
+        run(node(server).arg("rates.test.js").env("RANGEHOLD_SCALED_RATES", "1"))
     })
 }
 
