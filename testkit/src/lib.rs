@@ -9,7 +9,7 @@
 //! - [`object_load`]: the same for objects;
 //! - [`google_store`]: Rust's crate `object_store` as a client;
 //! - [`azurite`]: the emulator of the cloud's vendor, as a process;
-//! - [`postgres`], [`pooler`]: real PostgreSQL servers, and pgbouncer in front of one;
+//! - [`postgres`], [`roles`], [`pooler`]: real PostgreSQL servers with plain roles, and pgbouncer in front of one;
 //! - [`python`]: Python with packages of PyPI;
 //! - [`mod@needs`]: what a test needs of the machine, and what happens where it is missing;
 //! - [`workspace`]: the repository, its build directory, the program under test.
@@ -30,6 +30,7 @@ pub mod object_load;
 pub mod pooler;
 pub mod postgres;
 pub mod python;
+pub mod roles;
 pub mod server;
 pub mod sign;
 pub mod workspace;
@@ -37,4 +38,10 @@ pub mod workspace;
 /// The time of this machine, as requests are dated with it.
 pub fn seconds_since_1970() -> i64 {
     time::OffsetDateTime::now_utc().unix_timestamp()
+}
+
+/// The same in microseconds: times of several processes of this machine are compared by it.
+pub fn microseconds_since_1970() -> i64 {
+    let nanoseconds = time::OffsetDateTime::now_utc().unix_timestamp_nanos();
+    i64::try_from(nanoseconds / 1000).expect("a time of our days")
 }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::postgres::{PostgresServer, free_port, guard, unprivileged};
+use crate::roles;
 
 /// Where Debian installs it.
 pub(crate) const PROGRAM: &str = "/usr/sbin/pgbouncer";
@@ -41,7 +42,8 @@ impl Pooler {
             dir = directory.path().display(),
         );
         fs::write(directory.path().join("settings"), settings).expect("settings");
-        fs::write(directory.path().join("users"), "\"postgres\" \"\"\n\"routing\" \"\"\n").expect("users");
+        let users: String = roles::ALL.iter().map(|role| format!("\"{role}\" \"\"\n")).collect();
+        fs::write(directory.path().join("users"), users).expect("users");
         let mut command = Command::new(PROGRAM);
         command.args(["-q", "settings"]).current_dir(directory.path());
         if let Some((user, group)) = unprivileged() {

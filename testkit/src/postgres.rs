@@ -4,7 +4,8 @@
 //! ```ignore
 //! let server = PostgresServer::start();
 //! server.create_database("shop");
-//! let (client, connection) = tokio_postgres::connect(&server.address("shop"), NoTls).await?;
+//! let address = server.address("shop", roles::APPLICATION);
+//! let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
 //! server.kill();     // as a machine without power: the postmaster and every backend, by SIGKILL
 //! server.restart();  // recovers from its log, on the same port
 //! ```
@@ -31,8 +32,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The superuser of every server here; connections need no password.
-pub const SUPERUSER: &str = "postgres";
+use crate::roles;
+
+/// The superuser of every server here; connections need no password. It makes roles and databases
+/// ([`roles`](crate::roles)), and tests connect as others.
+const SUPERUSER: &str = "postgres";
 /// How often another port is tried if another program has taken the port in the meantime.
 const PORT_TRIALS_MAX: usize = 5;
 /// How often a server is asked whether it is ready, and how long between: two minutes at most, since a
@@ -74,6 +78,7 @@ impl PostgresServer {
         for _ in 0..PORT_TRIALS_MAX {
             server.port = free_port();
             if server.try_start() {
+                server.sql("postgres", &roles::of_server());
                 return server;
             }
         }
@@ -85,13 +90,8 @@ impl PostgresServer {
         self.port
     }
 
-    /// How to connect to a database as the superuser, as `key=value` words.
-    pub fn address(&self, database: &str) -> String {
-        self.address_as(database, SUPERUSER)
-    }
-
-    /// How to connect to a database as any role.
-    pub fn address_as(&self, database: &str, user: &str) -> String {
+    /// How to connect to a database as a role, as `key=value` words.
+    pub fn address(&self, database: &str, user: &str) -> String {
         format!("host=127.0.0.1 port={} user={user} dbname={database}", self.port)
     }
 
@@ -107,23 +107,60 @@ impl PostgresServer {
 
     /// Makes an empty database.
     pub fn create_database(&self, name: &str) {
-        self.sql("postgres", &format!("CREATE DATABASE \"{name}\""));
+        self.sql("postgres", &format!("CREATE DATABASE \"{name}\" OWNER {}", roles::OWNER));
+        self.sql(name, &roles::of_database(name));
+    }
+
+    /// Makes a copy of a database, as from a backup. Sessions of the database are ended.
+    pub fn copy_database(&self, name: &str, copy: &str) {
+        self.end_sessions(name);
+        let sql = format!("CREATE DATABASE \"{copy}\" TEMPLATE \"{name}\" OWNER {}", roles::OWNER);
+        self.sql("postgres", &sql);
+        self.sql(copy, &roles::of_database(copy));
+    }
+
+    /// Makes a database from a backup of another one, whose sessions go on.
+    pub fn restore_backup(&self, of: &str, to: &str) {
+        self.sql("postgres", &format!("CREATE DATABASE \"{to}\" OWNER {}", roles::OWNER));
+        let dump =
+            Command::new(binaries().join("pg_dump")).args(["-d", &self.address(of, SUPERUSER)]).output();
+        let dump = dump.expect("pg_dump starts");
+        let errors = String::from_utf8_lossy(&dump.stderr);
+        assert!(dump.status.success(), "pg_dump failed: {errors}");
+        self.sql(to, &String::from_utf8_lossy(&dump.stdout));
+        self.sql(to, &roles::of_database(to));
+    }
+
+    /// Gives a database another name. Its sessions are ended.
+    pub fn rename_database(&self, name: &str, to: &str) {
+        self.end_sessions(name);
+        self.sql("postgres", &format!("ALTER DATABASE \"{name}\" RENAME TO \"{to}\""));
+    }
+
+    fn end_sessions(&self, database: &str) {
+        let of = format!("FROM pg_stat_activity WHERE datname = '{database}'");
+        self.sql("postgres", &format!("SELECT pg_terminate_backend(pid) {of}"));
+    }
+
+    /// Runs SQL as the superuser, for setup that plain roles may not do.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        self.sql_as(SUPERUSER, database, sql)
     }
 
     /// Runs SQL through `psql`, each statement a transaction of its own, and gives what it printed
     /// (columns parted by `|`, no headings); panics when a statement fails.
-    pub fn sql(&self, database: &str, sql: &str) -> String {
-        let output = self.psql(database, sql);
+    pub fn sql_as(&self, role: &str, database: &str, sql: &str) -> String {
+        let output = self.psql(role, database, sql);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "psql refused {sql:?}: {errors}");
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
     /// The same, with failures for the caller to judge; they carry their SQLSTATE.
-    pub fn psql(&self, database: &str, sql: &str) -> Output {
+    pub fn psql(&self, role: &str, database: &str, sql: &str) -> Output {
         let mut psql = Command::new(binaries().join("psql"))
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", "-f", "-"])
-            .args(["-d", &self.address(database)])
+            .args(["-d", &self.address(database, role)])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -240,7 +277,7 @@ impl PostgresServer {
 
     fn is_ready(&self) -> bool {
         let mut command = Command::new(binaries().join("pg_isready"));
-        let command = command.args(["-q", "-d", &self.address(SUPERUSER)]);
+        let command = command.args(["-q", "-d", &self.address("postgres", SUPERUSER)]);
         command.status().expect("pg_isready starts").success()
     }
 

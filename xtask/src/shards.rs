@@ -1,10 +1,14 @@
 //! `cargo xtask shards`: tries the fence of shard maps under load and failures, and measures what it costs.
 //!
-//! A global map and three PostgreSQL servers as shards. Eight writers work at three isolation levels, through our
-//! connection, through the guard, and by COPY. The map is changed at random; every fourth change is given up half-way,
-//! as if the manager were killed, and servers lose power now and then. No statement may run on a shard that has lost
-//! its key, no acknowledged row may be missing or twice, and after each error it must be right to try again. Then
-//! round trips, CPU and routing from a warm cache are measured.
+//! A global map and three PostgreSQL servers as shards. Two processes
+//! with four writers each work at three isolation levels, through our connection, through the guard, and by COPY. No
+//! role is a superuser. The map is changed at random; every fourth change is given up half-way, as if the manager were
+//! killed, and servers lose power now and then. In between, a second name of a shard and a restored copy of one are added
+//! and attached, shards go to another database while clients remember the old one, and managers are stopped by SIGSTOP
+//! inside the transaction of each step. No statement may run on a shard that has lost its key, no acknowledged row may be
+//! missing or twice, and after each error it must be right to try again. The report has the longest wait of a statement
+//! while keys went offline whose holder was ended, and while a manager stood still. Then round trips, CPU and routing
+//! from a warm cache are measured.
 //!
 //! With `--mutants` two known mistakes are put into the fence, and each must be found.
 //!

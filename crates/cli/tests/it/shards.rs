@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use rangehold_testkit::{needs, postgres};
+use rangehold_testkit::{needs, postgres, roles};
 use serde_json::Value;
 
 /// The program with its global map, and a directory for its files.
@@ -27,7 +27,7 @@ impl User {
             .arg("shards")
             .args(words)
             .env("RANGEHOLD_SHARDS_GLOBAL", &self.global)
-            .env("PGUSER", postgres::SUPERUSER)
+            .env("PGUSER", roles::MANAGER)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.directory.path())
             .output()
@@ -256,7 +256,7 @@ fn postgresql_databases() {
     for database in ["maps", "shop", "second"] {
         server.create_database(database);
     }
-    server.sql("shop", ORDERS);
+    server.sql_as(roles::OWNER, "shop", ORDERS);
     let place = |name: &str| format!("postgres://127.0.0.1:{}/{name}", server.port());
     from_one_database_on(&User::new(Some(place("maps"))), &place("shop"), &place("second"));
 }
@@ -269,8 +269,9 @@ fn a_password_over_tls() {
     for database in ["maps", "shop"] {
         server.create_database(database);
     }
-    server.sql("shop", ORDERS);
-    server.sql("postgres", "create role keeper superuser login password 'a:b'");
+    server.sql_as(roles::OWNER, "shop", ORDERS);
+    let keeper = format!("create role keeper login password 'a:b' in role {}", roles::MANAGER);
+    server.sql("postgres", &keeper);
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     server.demand_tls(&made.cert.pem(), &made.signing_key.serialize_pem(), "scram-sha-256");
 

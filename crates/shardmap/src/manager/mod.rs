@@ -149,13 +149,13 @@ impl ShardMapManager {
     }
 
     async fn create_store(&self, mode: CreateMode) -> Result<(), crate::operation::Trouble> {
-        let mut tx = self.0.operations.global.begin_or_create().await?;
+        let mut tx = self.0.operations.global.begin_or_create(For::Writing).await?;
         // A missing table is an error that ends a transaction. So this is checked in a transaction of its own.
         let exists = match store_version(&mut tx).await {
             Ok(version) => version.is_some(),
             Err(error) if error.failure == Failure::NoSchema => {
                 drop(tx);
-                tx = self.0.operations.global.begin_or_create().await?;
+                tx = self.0.operations.global.begin_or_create(For::Writing).await?;
                 false
             }
             Err(error) => return Err(error.into()),

@@ -5,7 +5,7 @@ use rangehold_map::shard::{Effect, Fresh, ShardChange, ShardId, ShardMap, ShardM
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use super::plan::{Direction, OperationKind, Plan, Side};
+use super::plan::{OperationKind, Plan, Side};
 use super::{Met, Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
 use crate::limits::{MAPPINGS_OF_A_SHORT_CHANGE_MAX, MAPPINGS_PER_OPERATION_MAX};
@@ -83,7 +83,7 @@ impl Operations {
             }
         }
         let plan = Plan { map, sides, drain: request.drain };
-        let owned = Owned { id, kind: request.kind(), epoch, direction: Direction::Forward, plan };
+        let owned = Owned::new(id, request.kind(), epoch, plan);
         if reserved.is_none() {
             set_serial(&mut tx, serial).await?;
         }

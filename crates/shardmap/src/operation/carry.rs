@@ -16,7 +16,7 @@ use super::shards::ShardRequest;
 use super::{Operations, Owned, Trouble, side};
 use crate::error::{Category, Error};
 use crate::limits::{PENDING_MET_MAX, RENEWALS_PER_LEASE};
-use crate::store::{Database, Failure, For, StoreError, Tx};
+use crate::store::{Database, Failure, StoreError, Tx};
 
 /// How far an owner has gone: how many sides may have been written.
 struct Reached(usize);
@@ -209,7 +209,12 @@ impl Operations {
             }
             error
         })?;
-        match side::apply(&mut tx, owned, of, direction).await? {
+        let left = match owned.former {
+            Some(former) => tx.end_sessions(former).await?,
+            None => Vec::new(),
+        };
+        let applied = side::apply(&mut tx, owned, of, direction).await;
+        match applied.map_err(|error| error.held_by(&left))? {
             side::Applied::Written => self.commit(tx, owned, step).await,
             side::Applied::NotOurs => Ok(()),
         }
@@ -293,8 +298,8 @@ impl Far for () {
 /// Begins the transaction of a side. A new shard may be a file that does not exist yet.
 async fn begin_local(database: &Database, owned: &Owned) -> Result<Tx, StoreError> {
     if owned.kind == super::OperationKind::AddShard {
-        database.begin_or_create().await
+        database.begin_or_create(owned.step()).await
     } else {
-        database.begin(For::Writing).await
+        database.begin(owned.step()).await
     }
 }

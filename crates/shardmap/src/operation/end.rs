@@ -6,7 +6,7 @@ use super::begin::{insert_mappings, read_serial, set_serial};
 use super::plan::{Direction, OperationKind, Side};
 use super::{Operations, Owned, Step, Trouble};
 use crate::rows::{MappingRow, ShardRow, place};
-use crate::store::{Failure, For, StoreError, Tx, Value};
+use crate::store::{Failure, StoreError, Tx, Value};
 
 /// Whether an operation is in the log, and ours.
 enum Log {
@@ -21,7 +21,7 @@ impl Operations {
     ///
     /// If the operation has ended before, succeeds if it ended in this direction.
     pub(super) async fn end(&self, operation: &Owned) -> Result<(), Trouble> {
-        let mut tx = self.global.begin(For::Writing).await?;
+        let mut tx = self.global.begin(operation.step()).await?;
         if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
             // Either an answer was lost, and this is the second attempt; or another process took the operation over
             // and ended it. The rows of the global map show whether the operation was done.
@@ -67,7 +67,7 @@ impl Operations {
     /// Decides that the operation is undone, and takes a new epoch. From then on, late writes of the steps forward
     /// are refused.
     pub(super) async fn turn_back(&self, operation: &mut Owned) -> Result<(), Trouble> {
-        let mut tx = self.global.begin(For::Writing).await?;
+        let mut tx = self.global.begin(operation.step()).await?;
         if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
             return Err(self.outrun(operation).into());
         }
@@ -85,7 +85,7 @@ impl Operations {
 
     /// Sets the end of the lease. If the owner gives up, that is now.
     pub(super) async fn set_lease(&self, operation: &Owned, give_up: bool) -> Result<(), StoreError> {
-        let mut tx = self.global.begin(For::Writing).await?;
+        let mut tx = self.global.begin(operation.step()).await?;
         let now = tx.now().await?;
         let until = if give_up { now } else { self.lease_end(now) };
         let sql = "update __shard_management.global_operations set lease_until = $1

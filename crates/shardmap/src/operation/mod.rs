@@ -42,7 +42,7 @@ use crate::error::{Category, Error};
 use crate::limits::{STEP_PAUSE_MAX, STEP_PAUSE_MIN, STEP_RETRIES_MAX};
 use crate::location::Location;
 use crate::metrics::Metrics;
-use crate::store::{Database, Databases, StoreError};
+use crate::store::{Database, Databases, For, Mark, StoreError};
 
 /// How often a step of an operation is tried again after a failure that may pass, and how long the pauses are. They double
 /// from the first to the longest.
@@ -85,6 +85,20 @@ pub(crate) struct Owned {
     pub(crate) epoch: i64,
     pub(crate) direction: Direction,
     pub(crate) plan: Plan,
+    /// If it was taken over: the mark of its former owner, whose sessions are ended.
+    pub(crate) former: Option<Mark>,
+}
+
+impl Owned {
+    /// An operation that this process begins.
+    fn new(id: Uuid, kind: OperationKind, epoch: i64, plan: Plan) -> Self {
+        Self { id, kind, epoch, direction: Direction::Forward, plan, former: None }
+    }
+
+    /// What the transaction of a step is for.
+    fn step(&self) -> For {
+        For::Step(Mark::new(self.id, self.epoch))
+    }
 }
 
 /// The operation of another process that is in the way.

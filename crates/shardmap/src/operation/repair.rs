@@ -5,7 +5,7 @@ use rangehold_map::shard::{Effect, MapKind, MappingId, ShardId, ShardMap, ShardM
 use uuid::Uuid;
 
 use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
-use super::plan::{Direction, OperationKind, Plan, Side};
+use super::plan::{OperationKind, Plan, Side};
 use super::{Met, Operations, Owned, Step, Trouble};
 use crate::error::{Category, Code, Error};
 use crate::limits::DRAIN_GRACE;
@@ -68,8 +68,7 @@ impl Operations {
         side.comes = comes.iter().map(MappingRow::from).collect();
         side.at = at.clone();
         let plan = Plan { map, sides: vec![side], drain: Drain::End(DRAIN_GRACE) };
-        let owned =
-            Owned { id, kind: OperationKind::RepairShard, epoch, direction: Direction::Forward, plan };
+        let owned = Owned::new(id, OperationKind::RepairShard, epoch, plan);
         self.log(&mut tx, &owned).await?;
         mark_shard(&mut tx, &owned, shard).await?;
         self.commit(tx, &owned, Step::GlobalBegin).await?;

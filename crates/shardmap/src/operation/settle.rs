@@ -12,7 +12,7 @@ use super::plan::{Direction, OperationKind, Plan};
 use super::{Met, Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
 use crate::limits::{OPERATIONS_PER_ROUND_MAX, PENDING_PAUSE_MAX, PENDING_PAUSE_MIN};
-use crate::store::{Database, Failure, For, Row, StoreError, Tx};
+use crate::store::{Database, Failure, For, Mark, Row, StoreError, Tx};
 
 /// An operation in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,14 +105,28 @@ impl Operations {
     /// Looks at an operation, and takes it over if the lease of its owner is over. This is one transaction.
     async fn look(&self, id: Uuid) -> Result<Look, Trouble> {
         let mut tx = self.global.begin(For::Writing).await?;
-        let Some((mut owned, until)) = read_owned(&mut tx, id).await? else {
-            return Ok(Look::Ended);
-        };
-        let now = tx.now().await?;
-        if until > now {
+        let mut now = tx.now().await?;
+        let lives = |until: i64, now: i64| {
             let left = Duration::from_micros(u64::try_from(until - now).unwrap_or(0));
-            return Ok(Look::Lives { until, left });
+            Ok(Look::Lives { until, left })
+        };
+        let mut found = read_owned(&mut tx, id, Rows::IfFree).await?;
+        if found.is_none() {
+            // The row is gone, or a process has locked it, perhaps its owner.
+            let Some((owner, until)) = read_lease(&mut tx, id).await? else { return Ok(Look::Ended) };
+            if until > now {
+                return lives(until, now);
+            }
+            let left = tx.end_sessions(owner).await?;
+            let locked = read_owned(&mut tx, id, Rows::Awaited).await;
+            found = locked.map_err(|error| error.held_by(&left))?;
+            now = tx.now().await?;
         }
+        let Some((mut owned, until)) = found else { return Ok(Look::Ended) };
+        if until > now {
+            return lives(until, now);
+        }
+        owned.former = Some(Mark::new(id, owned.epoch));
         owned.epoch = read_serial(&mut tx).await? + 1;
         set_serial(&mut tx, owned.epoch).await?;
         let sql = "update __shard_management.global_operations set epoch = $1, owner = $2, lease_until = $3
@@ -150,7 +164,7 @@ impl Operations {
     /// An operation of ours, as the log has it now.
     pub(super) async fn reload(&self, id: Uuid) -> Result<Option<Owned>, StoreError> {
         let mut tx = self.global.begin(For::Writing).await?;
-        Ok(read_owned(&mut tx, id).await?.map(|(owned, _)| owned))
+        Ok(read_owned(&mut tx, id, Rows::Awaited).await?.map(|(owned, _)| owned))
     }
 }
 
@@ -165,17 +179,36 @@ fn stuck(met: &Met, category: Category, trouble: Trouble) -> Error {
     Error::new(category, Code::PendingOperation, text).because(why)
 }
 
-/// An operation with its epoch, and the end of its lease.
-async fn read_owned(tx: &mut Tx, id: Uuid) -> Result<Option<(Owned, i64)>, StoreError> {
+/// Whether a row is read if another transaction has locked it.
+enum Rows {
+    /// It is passed over.
+    IfFree,
+    /// It is waited for.
+    Awaited,
+}
+
+/// An operation with its epoch, and the end of its lease. Its row is locked from here on.
+async fn read_owned(tx: &mut Tx, id: Uuid, rows: Rows) -> Result<Option<(Owned, i64)>, StoreError> {
     let sql = "select kind, epoch, direction, plan, lease_until from __shard_management.global_operations
         where operation_id = $1 for update";
-    let Some(mut row) = tx.query_one(sql, &[id.into()]).await? else {
+    let sql = match rows {
+        Rows::IfFree => format!("{sql} skip locked"),
+        Rows::Awaited => sql.to_owned(),
+    };
+    let Some(mut row) = tx.query_one(&sql, &[id.into()]).await? else {
         return Ok(None);
     };
     let (kind, epoch) = (OperationKind::read(&mut row)?, row.int()?);
     let direction = if row.text()? == Direction::Back.name() { Direction::Back } else { Direction::Forward };
-    let owned = Owned { id, kind, epoch, direction, plan: Plan::read(&mut row)? };
+    let owned = Owned { direction, ..Owned::new(id, kind, epoch, Plan::read(&mut row)?) };
     Ok(Some((owned, row.int()?)))
+}
+
+/// The owner of an operation, and the end of its lease. The row may be locked.
+async fn read_lease(tx: &mut Tx, id: Uuid) -> Result<Option<(Mark, i64)>, StoreError> {
+    let sql = "select epoch, lease_until from __shard_management.global_operations where operation_id = $1";
+    let row = tx.query_one(sql, &[id.into()]).await?;
+    row.map(|mut row| Ok((Mark::new(id, row.int()?), row.int()?))).transpose()
 }
 
 /// The operations in the log, the oldest first; at most [`OPERATIONS_PER_ROUND_MAX`].

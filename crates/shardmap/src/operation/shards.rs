@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
 use super::closing::CLOSED;
-use super::plan::{Direction, OperationKind, Plan, Role, Side};
+use super::plan::{OperationKind, Plan, Role, Side};
 use super::repair::of_shard;
 use super::{Met, Operations, Owned, Step, Trouble, identity};
 use crate::error::{Category, Code, Error};
@@ -134,7 +134,7 @@ impl Operations {
         let epoch = read_serial(&mut tx).await?.max(least) + 1;
         set_serial(&mut tx, epoch).await?;
         let plan = Plan { map, sides, drain: request.drain() };
-        let owned = Owned { id, kind: request.kind(), epoch, direction: Direction::Forward, plan };
+        let owned = Owned::new(id, request.kind(), epoch, plan);
         self.log(&mut tx, &owned).await?;
         mark(&mut tx, &owned).await?;
         self.commit(tx, &owned, Step::GlobalBegin).await?;

@@ -33,6 +33,18 @@ impl StoreError {
         Error::new(category, code, self.to_string()).failed_by(self.failure)
     }
 
+    /// The same after a wait for locks that the sessions of a former owner hold, which this role may not end.
+    pub(crate) fn held_by(mut self, sessions: &[String]) -> Self {
+        if self.failure == Failure::Busy && !sessions.is_empty() {
+            self.message += &format!(
+                "; the former owner of the operation holds locks: {}. End these sessions, or give this role the right to do \
+                so (grant pg_signal_backend)",
+                sessions.join("; ")
+            );
+        }
+        self
+    }
+
     /// Whether the same statement may succeed in a moment.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self.failure, Failure::Unreachable | Failure::Lost | Failure::Busy)

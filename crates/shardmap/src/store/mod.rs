@@ -21,6 +21,7 @@ use futures::future::BoxFuture;
 
 pub use cell::{Cell, FromCell};
 pub use error::StoreError;
+pub(crate) use postgres::Mark;
 use postgres::{PostgresDatabase, PostgresTx};
 pub(crate) use reading::{Brake, Line, Stop};
 use sqlite::{SqliteDatabase, SqliteTx};
@@ -72,6 +73,8 @@ pub(crate) enum For {
     Reading,
     /// For writing. If rows are read to be changed, the statement that reads them locks them.
     Writing,
+    /// For a step of an operation: for writing, and found by its mark ([`Tx::end_sessions`]).
+    Step(Mark),
 }
 
 /// What becomes of transactions on keys that go offline or away.
@@ -139,13 +142,13 @@ impl Database {
         })
     }
 
-    /// Begins a transaction that writes. A SQLite file is made if it does not exist.
-    pub(crate) async fn begin_or_create(&self) -> Result<Tx, StoreError> {
+    /// The same. A SQLite file is made if it does not exist.
+    pub(crate) async fn begin_or_create(&self, purpose: For) -> Result<Tx, StoreError> {
         match &self.kind {
-            Kind::Postgres(_) => self.begin(For::Writing).await,
+            Kind::Postgres(_) => self.begin(purpose).await,
             Kind::Sqlite(database) => {
                 self.begun.fetch_add(1, Ordering::Relaxed);
-                database.begin(For::Writing, true).await.map(Tx::Sqlite)
+                database.begin(purpose, true).await.map(Tx::Sqlite)
             }
         }
     }
@@ -272,6 +275,15 @@ impl Tx {
             Self::Postgres(tx) => Box::pin(tx.close_fences(fences, drain)),
             // A writer has the whole file to itself, so all transactions on the keys have ended.
             Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+
+    /// Ends the sessions here of an owner whose operation was taken over. Returns the names of those that this role may
+    /// not end. In SQLite there is none: a process that stopped keeps the file until it goes on or dies.
+    pub(crate) fn end_sessions(&mut self, of: Mark) -> Answer<'_, Vec<String>> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.end_sessions(of)),
+            Self::Sqlite(_) => Box::pin(std::future::ready(Ok(Vec::new()))),
         }
     }
 

@@ -4,7 +4,7 @@
 #[path = "../../examples/shop.rs"]
 mod shop_program;
 
-use crate::support::postgres::SUPERUSER;
+use crate::support::roles::MANAGER;
 use rangehold_shardmap::Location;
 
 on_both_stores! {
@@ -12,7 +12,7 @@ on_both_stores! {
     async fn shop(world) {
         let places: [Location; 3] = ["maps", "one", "two"].map(|name| world.database(name));
         let mut words = places.each_ref().map(Location::to_string);
-        words[0] = words[0].replace("postgres://", &format!("postgres://{SUPERUSER}@"));
+        words[0] = words[0].replace("postgres://", &format!("postgres://{MANAGER}@"));
         for run in 1..=2 {
             let lines = shop_program::run(words.iter().cloned()).await.unwrap();
             assert_eq!(lines.len(), 7, "{lines:?}");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::support::local::{LocalMap, connect};
+use crate::support::local::{LocalMap, connect, manage};
 use crate::support::mutants::{ONE_STATEMENT, no_share};
 use crate::support::postgres::PostgresServer;
 use tokio_postgres::Client;
@@ -53,7 +53,7 @@ async fn owns(client: &Client, map: &LocalMap, key: &str) -> bool {
 async fn waits_through_a_change(server: &PostgresServer, name: &str, mutant: &str, mode: &str) -> bool {
     let (map, writer) = shard(server, name).await;
     map.client.batch_execute(mutant).await.unwrap();
-    let mover = connect(server, name).await;
+    let mover = manage(server, name).await;
     mover.batch_execute("BEGIN; SELECT __shard_management.close_fences('{1}', 60000)").await.unwrap();
     mover.batch_execute("UPDATE __shard_management.local_mappings SET online = false").await.unwrap();
     begin(&writer, mode).await;
@@ -136,7 +136,7 @@ async fn a_transaction_that_has_entered_is_waited_for() {
         let (map, writer) = shard(&server, &name).await;
         begin(&writer, mode).await;
         enter(&writer, &map, "0a").await.unwrap();
-        let mover = connect(&server, &name).await;
+        let mover = manage(&server, &name).await;
         mover.batch_execute("BEGIN").await.unwrap();
         let closing = mover.batch_execute("SELECT __shard_management.close_fences('{1}', 60000)");
         tokio::pin!(closing);
@@ -158,7 +158,7 @@ async fn a_split_while_entering_leads_to_the_new_fence() {
     rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let (map, writer) = shard(&server, "split").await;
-    let mover = connect(&server, "split").await;
+    let mover = manage(&server, "split").await;
     mover.batch_execute("BEGIN; SELECT __shard_management.close_fences('{1}', 60000)").await.unwrap();
     mover.batch_execute("UPDATE __shard_management.local_mappings SET fence = 2").await.unwrap();
     begin(&writer, "READ COMMITTED").await;

@@ -1,6 +1,6 @@
 //! The programs of `docs/shards/quick-start.md`, as a reader pastes them.
 
-use crate::support::postgres::SUPERUSER;
+use crate::support::roles::MANAGER;
 use crate::support::stores::World;
 use rangehold_shardmap::Location;
 
@@ -36,7 +36,7 @@ async fn the_program_for_postgresql_spreads_tenants() {
     let world = World::postgres();
     let places: [Location; 3] = ["maps", "one", "two"].map(|name| world.database(name));
     let [global, one, two] = places.map(|place| place.to_string());
-    let global = global.replace("postgres://", &format!("postgres://{SUPERUSER}@"));
+    let global = global.replace("postgres://", &format!("postgres://{MANAGER}@"));
     spread(&postgres_program::run(&global, [&one, &two]).await.unwrap());
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::support::postgres::PostgresServer;
+use crate::support::roles::{APPLICATION, MANAGER};
 use crate::support::routed::routing;
 use crate::support::stores::World;
 use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Roots, Tls};
@@ -153,21 +154,11 @@ async fn routing_credentials_need_only_read_the_global_map() {
     let manager = world.manager().await;
     let places = world.shards::<2>();
     let (managed, _) = map(&manager, &places).await;
-    let role = format!("router_{}", places[0].to_string().len() + std::process::id() as usize);
-    world.sql(
-        manager.location(),
-        &format!(
-            "create role {role} login; grant usage on schema __shard_management to {role};
-         grant select on all tables in schema __shard_management to {role}"
-        ),
-    );
-    world.sql(&places[0], &format!("grant insert on orders to {role}"));
-    let access =
-        || PostgresAccess::new(Credentials { user: role.clone(), password: None }, &Tls::Off).unwrap();
-    let options = ManagerOptions { postgres: Some(access()), ..ManagerOptions::default() };
+    world.sql(&places[0], &format!("revoke select on orders from {APPLICATION}"));
+    let options = world.options_of(APPLICATION);
     let reader = ShardMapManager::open(manager.location().clone(), options).await.unwrap();
     let tenants = reader.range_map::<i64>("tenants").await.unwrap();
-    let mut connection = tenants.open_connection_for_key(&7, &Routing::new(access())).await.unwrap();
+    let mut connection = tenants.open_connection_for_key(&7, &routing()).await.unwrap();
     connection.execute_typed("insert into orders values (7, 'routed')", &[]).await.unwrap();
     let refused = connection.query_typed("select * from orders", &[]).await.unwrap_err();
     assert_eq!((refused.sqlstate(), refused.retry()), (Some("42501"), Retry::Never));
@@ -191,7 +182,7 @@ async fn connections_go_over_tls() {
     server.demand_tls(&made.cert.pem(), &made.signing_key.serialize_pem(), "trust");
 
     let roots = server.directory().join("data/server.crt");
-    let credentials = Credentials { user: "postgres".to_owned(), password: None };
+    let credentials = Credentials { user: MANAGER.to_owned(), password: None };
     let access = |tls: &Tls| PostgresAccess::new(credentials.clone(), tls).unwrap();
     let place = |name: &str| Location::postgres("localhost", server.port(), name).unwrap();
     let tls = Tls::VerifyFull(Roots::File(roots));

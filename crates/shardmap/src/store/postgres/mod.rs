@@ -6,6 +6,7 @@
 
 mod access;
 mod drain;
+mod owners;
 mod reading;
 mod values;
 
@@ -20,6 +21,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use access::{Credentials, PostgresAccess, Roots, Tls};
+pub(crate) use owners::Mark;
 
 use crate::limits::{
     CONNECT_TIMEOUT, CONNECTIONS_PER_DATABASE_MAX, ERRAND_CONNECTIONS_PER_DATABASE, LOCK_TIMEOUT,
@@ -118,22 +120,22 @@ impl PostgresDatabase {
             // is done.
             // A process that stops without dying keeps its connection, and with it its locks. Only the server can end
             // that.
-            For::Writing => format!(
+            For::Writing | For::Step(_) => format!(
                 "begin isolation level read committed; set local synchronous_commit = on; set local lock_timeout = {};
-                set local idle_in_transaction_session_timeout = {}",
+                set local idle_in_transaction_session_timeout = {}; {}",
                 LOCK_TIMEOUT.as_millis(),
-                self.stopped_within.as_millis()
+                self.stopped_within.as_millis(),
+                if let For::Step(mark) = purpose { mark.sql() } else { String::new() }
             ),
         };
         for _ in 0..=CONNECTIONS_PER_DATABASE_MAX {
             let client = pool.get().await.map_err(|error| self.unreachable(&error))?;
-            match client.batch_execute(&begin).await {
-                Ok(()) => return Ok(PostgresTx { database: self.clone(), client: Some(client), open: true }),
-                Err(error) if error.as_db_error().is_none() => drop(Object::take(client)),
-                Err(error) => {
-                    drop(Object::take(client));
-                    return Err(self.failed(&error));
-                }
+            // It counts as open before it begins. If the caller gives up meanwhile, the server may begin it nevertheless.
+            let tx = PostgresTx { database: self.clone(), client: Some(client), open: true };
+            match tx.client()?.batch_execute(&begin).await {
+                Ok(()) => return Ok(tx),
+                Err(error) if error.as_db_error().is_none() => drop(tx),
+                Err(error) => return Err(self.failed(&error)),
             }
         }
         Err(StoreError::new(&self.location, Failure::Unreachable, "every connection breaks at once"))
@@ -239,6 +241,10 @@ impl PostgresTx {
 
     pub(crate) async fn close_fences(&mut self, fences: &[i64], drain: Drain) -> Result<(), StoreError> {
         drain::close_fences(self, fences, drain).await
+    }
+
+    pub(crate) async fn end_sessions(&mut self, of: Mark) -> Result<Vec<String>, StoreError> {
+        owners::end_sessions(self, of).await
     }
 
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {

@@ -55,7 +55,7 @@ impl SqliteDatabase {
                 Some(connection) => connection,
                 None => database.open(create)?,
             };
-            let begin = if purpose == For::Writing { "begin immediate" } else { "begin" };
+            let begin = if purpose == For::Reading { "begin" } else { "begin immediate" };
             connection.execute_batch(begin).map_err(|error| database.failed(&error))?;
             Ok(connection)
         });
@@ -234,7 +234,10 @@ async fn blocking<T: Send + 'static>(
 /// A statement of the protocol in SQLite's form: a prefix in place of the schema, and `?` for values. Rows need no
 /// lock, since a writer has the whole file.
 fn translated(sql: &str) -> String {
-    sql.replace("__shard_management.", "__shard_management_").replace('$', "?").replace(" for update", "")
+    sql.replace("__shard_management.", "__shard_management_")
+        .replace('$', "?")
+        .replace(" for update skip locked", "")
+        .replace(" for update", "")
 }
 
 impl ToSql for Value {

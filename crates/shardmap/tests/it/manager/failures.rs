@@ -5,6 +5,7 @@ use rangehold_shardmap::{ManagerOptions, MappingChange, ShardUpdate};
 
 use super::world::{Ranges, code};
 use crate::support::faults::Faults;
+use crate::support::roles::MANAGER;
 use crate::support::stores::World;
 
 /// A map of its own with three mappings, [`BEFORE`], and the faults of its steps.
@@ -209,5 +210,30 @@ on_both_stores! {
         assert_eq!(code(change(&ranges, 0).await), "RangeShardMap/StorageOperationFailure");
         assert_eq!(ranges.told().await, BEFORE);
         assert_eq!(ranges.manager.pending_operations().await.unwrap(), []);
+    }
+}
+
+/// A call that is dropped at any moment leaves no session inside a transaction, which the pool would give to the next call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_given_up_leaves_no_transaction_behind() {
+    const LOOKS_MAX: usize = 200;
+    rangehold_testkit::needs!(PostgreSql);
+    let world = World::postgres();
+    let ranges = Ranges::new(&world).await;
+    let inside = "select count(*) from pg_stat_activity
+        where datname = current_database() and state like 'idle in transaction%'";
+    let left = || world.sql_as(MANAGER, ranges.manager.location(), inside);
+    for polls in 1..20 {
+        let mut call = Box::pin(ranges.map.mappings());
+        for _ in 0..polls {
+            if futures::poll!(&mut call).is_ready() {
+                break;
+            }
+            // So that the next poll finds the answer of the server.
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        drop(call);
+        // A connection that is closed is gone a moment later.
+        assert!((0..LOOKS_MAX).any(|_| left() == "0"), "a session stays inside a transaction");
     }
 }

@@ -4,6 +4,7 @@ use rangehold_shardmap::{Location, MappingChange, ShardKeyValue, ShardMapManager
 use uuid::Uuid;
 
 use super::world::{Ranges, check, code, shard_of};
+use crate::support::roles::APPLICATION;
 
 /// Adds the intervals between neighbouring keys, the last without an end, and finds their bounds.
 async fn consecutive<K: ShardKeyValue + PartialEq + std::fmt::Debug>(
@@ -141,7 +142,7 @@ on_both_stores! {
         let mapping = ranges.map.add(&0, None, &ranges.shards[0]).await.unwrap();
         let open = match &ranges.places[0] {
             Location::Postgres { port, database, .. } => {
-                let address = format!("host=127.0.0.1 port={port} user=postgres dbname={database}");
+                let address = format!("host=127.0.0.1 port={port} user={APPLICATION} dbname={database}");
                 Some(crate::support::local::connect_to(&address).await)
             }
             Location::Sqlite { .. } => None,

@@ -217,9 +217,7 @@ on_both_stores! {
                 ranges.manager.recovery().detach(a, None).await.unwrap();
                 let fresh = world.second().await;
                 drop(fresh);
-                let kill = format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}'");
-                world.sql(ranges.manager.location(), &kill);
-                world.sql(ranges.manager.location(), &format!("alter database {database} rename to {renamed}"));
+                world.server().unwrap().rename_database(database, &renamed);
                 Location::postgres("127.0.0.1", *port, &renamed).unwrap()
             }
             Location::Sqlite { path } => {

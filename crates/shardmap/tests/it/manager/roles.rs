@@ -1,20 +1,18 @@
 //! Roles with the grants of `docs/shards/roles.md` and no others: a manager, an application, a reader of the map.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use rangehold_shardmap::operation::{Step, When};
-use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
+use rangehold_shardmap::operation::{Step, StepHook, When};
 use rangehold_shardmap::{Drain, Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager};
 use rangehold_testkit::needs;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 use super::world::code;
 use crate::support::faults::Faults;
+use crate::support::local::connect_to;
+use crate::support::roles::{APPLICATION, MANAGER, READER};
 use crate::support::stores::World;
-
-/// The grants of each role.
-const GLOBAL_GRANTS: &str = include_str!("../../../../../docs/shards/grants/global.sql");
-const SHARD_GRANTS: &str = include_str!("../../../../../docs/shards/grants/shard.sql");
 
 struct Plain {
     world: World,
@@ -25,20 +23,12 @@ struct Plain {
 }
 
 impl Plain {
-    /// A map that the plain manager made, with one shard.
+    /// A map that the manager made, with one shard.
     async fn new(options: impl FnOnce(ManagerOptions) -> ManagerOptions) -> Self {
         let world = World::postgres();
-        let (global, place) = (world.database("global"), world.database("shard_a"));
-        let roles =
-            "do $$ begin create role map_manager login; exception when duplicate_object then null; end $$;
-            do $$ begin create role map_app login; exception when duplicate_object then null; end $$;
-            do $$ begin create role map_reader login; exception when duplicate_object then null; end $$";
-        world.sql(&global, roles);
-        world.sql(&global, &before_tables(GLOBAL_GRANTS, &global));
-        world.sql(&place, &before_tables(SHARD_GRANTS, &place));
-        let options = options(as_role(&world, "map_manager"));
-        let manager = ShardMapManager::create(global.clone(), Default::default(), options).await.unwrap();
-        world.sql(&global, &after_tables(GLOBAL_GRANTS));
+        let place = world.database("shard_a");
+        let manager = world.manager_with(options(world.options())).await;
+        let global = manager.location().clone();
         let map = manager.create_range_map::<i32>("ranges").await.unwrap();
         let shard = map.create_shard(&place).await.unwrap();
         map.add(&0, Some(&10), &shard).await.unwrap();
@@ -49,27 +39,11 @@ impl Plain {
     async fn inside(&self) -> Client {
         let Location::Postgres { port, database, .. } = &self.place else { unreachable!("a server") };
         let address =
-            format!("host=127.0.0.1 port={port} dbname={database} user=map_app application_name=shop");
-        let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
-        tokio::spawn(connection);
+            format!("host=127.0.0.1 port={port} dbname={database} user={APPLICATION} application_name=shop");
+        let client = connect_to(&address).await;
         client.batch_execute("begin; select __shard_management.enter('ranges', 5)").await.unwrap();
         client
     }
-}
-
-fn as_role(world: &World, role: &str) -> ManagerOptions {
-    let credentials = Credentials { user: role.to_owned(), password: None };
-    ManagerOptions { postgres: Some(PostgresAccess::new(credentials, &Tls::Off).unwrap()), ..world.options() }
-}
-
-/// What a superuser runs before the manager makes its tables, and after.
-fn before_tables(grants: &str, place: &Location) -> String {
-    let Location::Postgres { database, .. } = place else { unreachable!("a server") };
-    grants.split_once("-- after the tables").unwrap().0.replace("DATABASE_NAME", database)
-}
-
-fn after_tables(grants: &str) -> String {
-    grants.split_once("-- after the tables").unwrap().1.to_owned()
 }
 
 /// The drain of a plain manager ends the transaction of a plain application, although `pg_stat_activity` hides it.
@@ -103,7 +77,7 @@ async fn transactions_that_cannot_be_ended_are_named() {
     map.without_drain().offline(&map.get(&5).await.unwrap()).await.unwrap();
     let error = map.without_drain().delete(&map.get(&5).await.unwrap()).await.unwrap_err();
     assert_eq!(error.code().to_string(), "MappingDrainFailure");
-    assert!(error.to_string().contains("map_app") && error.to_string().contains("shop"), "{error}");
+    assert!(error.to_string().contains(APPLICATION) && error.to_string().contains("shop"), "{error}");
 }
 
 /// By this policy no transaction is ended, and the change is given up.
@@ -115,7 +89,7 @@ async fn a_change_may_give_up_instead_of_ending_transactions() {
     let map = plain.map.draining(Drain::GiveUp(Duration::from_millis(200)));
     let error = map.offline(&map.get(&5).await.unwrap()).await.unwrap_err();
     assert_eq!(error.code().to_string(), "MappingDrainFailure");
-    assert!(error.to_string().contains("map_app") && error.to_string().contains("shop"), "{error}");
+    assert!(error.to_string().contains(APPLICATION) && error.to_string().contains("shop"), "{error}");
     assert!(map.get(&5).await.unwrap().is_online());
     inside.batch_execute("select 1; commit").await.unwrap();
     map.offline(&map.get(&5).await.unwrap()).await.unwrap();
@@ -153,8 +127,8 @@ async fn a_reader_finds_a_key_that_is_being_changed() {
         ..options
     })
     .await;
-    let reader =
-        ShardMapManager::open(plain.global.clone(), as_role(&plain.world, "map_reader")).await.unwrap();
+    let options = plain.world.options_of(READER);
+    let reader = ShardMapManager::open(plain.global.clone(), options).await.unwrap();
     let map = reader.range_map::<i32>("ranges").await.unwrap();
     faults.stop(Step::GlobalBegin, When::After);
     let mapping = plain.map.get(&5).await.unwrap();
@@ -162,4 +136,40 @@ async fn a_reader_finds_a_key_that_is_being_changed() {
     let found = map.get(&5).await.unwrap();
     assert!(found.is_online());
     assert_eq!(found.shard(), &plain.shard);
+}
+
+/// A role that may change the maps, but may not end the sessions of the role that stopped inside a transaction, names them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sessions_of_a_former_owner_that_may_not_be_ended_are_named() {
+    needs!(PostgreSql);
+    let plain = Arc::new(Plain::new(|options| options).await);
+    let grant = format!("grant all on all tables in schema __shard_management to {APPLICATION}");
+    plain.world.sql_as(MANAGER, &plain.global, &grant);
+    let (reached, of_hook) = (Arc::new(tokio::sync::Notify::new()), plain.clone());
+    let tells = reached.clone();
+    let hook = StepHook::new(move |moment| {
+        if moment.when == When::After {
+            of_hook.world.sql(&of_hook.global, "update @global_operations set lease_until = 0");
+        }
+        let stops = moment.step == Step::GlobalEnd;
+        let tells = tells.clone();
+        async move {
+            if stops {
+                tells.notify_one();
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        }
+    });
+    let options = ManagerOptions { hook, lease: Duration::from_secs(3600), ..plain.world.options() };
+    let map = plain.world.second_with(options).await.range_map::<i32>("ranges").await.unwrap();
+    let stopped = tokio::spawn(async move { map.offline(&map.get(&5).await.unwrap()).await });
+    reached.notified().await;
+    let options = plain.world.options_of(APPLICATION);
+    let other = ShardMapManager::open(plain.global.clone(), options).await.unwrap();
+    let (ended, failed) = other.recover_pending().await.unwrap();
+    assert_eq!(ended, 0);
+    let told = failed[0].to_string();
+    assert!(told.contains(MANAGER) && told.contains("grant pg_signal_backend"), "{told}");
+    stopped.abort();
 }

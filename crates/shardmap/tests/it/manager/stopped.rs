@@ -17,18 +17,84 @@ const LEASE: Duration = Duration::from_secs(1);
 const FORWARD: [Step; 4] = [Step::GlobalBegin, Step::LocalSource, Step::LocalTarget, Step::GlobalEnd];
 const BACK: [Step; 4] = [Step::TurnBack, Step::UndoTarget, Step::UndoSource, Step::UndoEnd];
 
+/// A manager that moves key 5 to the second shard, and stands still before the commit of a step.
+struct Stopped {
+    resume: mpsc::Sender<()>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Stopped {
+    /// Returns when it stands still. After each commit it calls `after`.
+    async fn at(
+        step: Step,
+        ranges: &Ranges,
+        options: ManagerOptions,
+        after: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        let (stopped, has_stopped) = mpsc::channel();
+        let (resume, resumed) = mpsc::channel();
+        let hook = standing_still(step, stopped, resumed, after);
+        let options = ManagerOptions { hook, ..options };
+        let (place, b) = (ranges.manager.location().clone(), ranges.places[1].clone());
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let manager = ShardMapManager::open(place, options).await.unwrap();
+                let map = manager.range_map::<i32>("ranges").await.unwrap();
+                let (mapping, shard) = (map.get(&5).await.unwrap(), map.shard(&b).await.unwrap());
+                let change = MappingChange { online: None, shard: Some(&shard) };
+                let _ = map.update(&mapping, change).await;
+            });
+        });
+        tokio::task::spawn_blocking(move || has_stopped.recv().unwrap()).await.unwrap();
+        Self { resume, thread }
+    }
+
+    /// Lets it go on, to its end.
+    async fn goes_on(self) {
+        drop(self.resume);
+        tokio::task::spawn_blocking(move || self.thread.join().unwrap()).await.unwrap();
+    }
+}
+
 /// A hook that stands still before the commit of a step, until the sender of `resumed` is dropped. If the step belongs to
 /// an operation that is undone, the last step forward fails.
-fn standing_still(step: Step, stopped: mpsc::Sender<()>, resumed: mpsc::Receiver<()>) -> StepHook {
+fn standing_still(
+    step: Step,
+    stopped: mpsc::Sender<()>,
+    resumed: mpsc::Receiver<()>,
+    after: impl Fn() + Send + Sync + 'static,
+) -> StepHook {
     let resumed = Arc::new(Mutex::new(resumed));
     StepHook::new(move |moment| {
         let fails = BACK.contains(&step) && moment.step == Step::GlobalEnd && moment.when == When::Before;
-        if moment.step == step && moment.when == When::Before && stopped.send(()).is_ok() {
+        if moment.when == When::After {
+            after();
+        } else if moment.step == step && stopped.send(()).is_ok() {
             // Blocks the only thread of the runtime, so that nothing of this manager goes on.
             let _ = resumed.lock().unwrap().recv();
         }
         async move { if fails { Err(StepFault::Stays) } else { Ok(()) } }
     })
+}
+
+/// Keys 0 to 10 are on the first shard, offline.
+async fn scene(world: &World, options: ManagerOptions) -> Ranges {
+    let ranges = Ranges::with(world, options).await;
+    let mapping = ranges.map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
+    ranges.map.offline(&mapping).await.unwrap();
+    ranges
+}
+
+/// The keys are served in one place, also after the stopped manager went on.
+async fn nothing_is_left(step: Step, other: &ShardMapManager, ranges: &Ranges, stopped: Stopped) {
+    let map = other.range_map::<i32>("ranges").await.unwrap();
+    let found = map.get(&5).await.unwrap();
+    map.online(&found).await.unwrap();
+    check(other, &ranges.places).await;
+    stopped.goes_on().await;
+    assert!(map.get(&5).await.unwrap().is_online(), "{step:?}");
+    check(other, &ranges.places).await;
 }
 
 /// Its locks are free when its lease is over: another map is changed, the operation is ended, and the keys are served
@@ -39,35 +105,32 @@ async fn a_stopped_manager_holds_its_locks_for_its_lease() {
     for step in FORWARD.into_iter().chain(BACK) {
         let world = World::postgres();
         let options = ManagerOptions { lease: LEASE, ..world.options() };
-        let ranges = Ranges::with(&world, options.clone()).await;
-        let mapping = ranges.map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
-        ranges.map.offline(&mapping).await.unwrap();
-        let (stopped, has_stopped) = mpsc::channel();
-        let (resume, resumed) = mpsc::channel();
-        let hook = standing_still(step, stopped, resumed);
-        let (place, b) = (world.place("global"), ranges.places[1].clone());
-        let of_stopped = ManagerOptions { hook, ..options.clone() };
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let manager = ShardMapManager::open(place, of_stopped).await.unwrap();
-                let map = manager.range_map::<i32>("ranges").await.unwrap();
-                let (mapping, shard) = (map.get(&5).await.unwrap(), map.shard(&b).await.unwrap());
-                let change = MappingChange { online: None, shard: Some(&shard) };
-                let _ = map.update(&mapping, change).await;
-            });
-        });
-        tokio::task::spawn_blocking(move || has_stopped.recv().unwrap()).await.unwrap();
+        let ranges = scene(&world, options.clone()).await;
+        let stopped = Stopped::at(step, &ranges, options.clone(), || ()).await;
         let other = world.second_with(options).await;
         other.create_list_map::<i64>("other").await.unwrap();
-        let map = other.range_map::<i32>("ranges").await.unwrap();
-        let found = map.get(&5).await.unwrap();
-        map.online(&found).await.unwrap();
-        check(&other, &ranges.places).await;
-        drop(resume);
-        tokio::task::spawn_blocking(move || thread.join().unwrap()).await.unwrap();
-        assert!(map.get(&5).await.unwrap().is_online(), "{step:?}");
-        check(&other, &ranges.places).await;
+        nothing_is_left(step, &other, &ranges, stopped).await;
+    }
+}
+
+/// The server would end the sessions of the stopped manager only after an hour. The process that takes its operation over
+/// ends them at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sessions_of_a_former_owner_are_ended() {
+    needs!(PostgreSql);
+    for step in FORWARD.into_iter().skip(1).chain(BACK) {
+        let world = Arc::new(World::postgres());
+        let ranges = scene(&world, world.options()).await;
+        let options = ManagerOptions { lease: Duration::from_secs(3600), ..world.options() };
+        let (global, at) = (world.place("global"), world.clone());
+        // The log row may be locked when the manager stands still, so its lease is ended before.
+        let stopped = Stopped::at(step, &ranges, options, move || {
+            at.sql(&global, "update @global_operations set lease_until = 0");
+        })
+        .await;
+        let other = world.second().await;
+        assert_eq!(other.recover_pending().await.unwrap().0, 1, "{step:?}");
+        nothing_is_left(step, &other, &ranges, stopped).await;
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rangehold_shardmap::query::{Policy, QueryError, ShardEvent, Why};
 
 use super::world::{Shop, count, watched};
+use crate::support::roles::READER;
 
 /// The failures of an error.
 fn failures(error: &QueryError) -> usize {
@@ -107,7 +108,7 @@ on_both_stores! {
         if world.is_postgres() {
             let running = "select count(*) from pg_stat_activity where query like '%pg_sleep%' and state = 'active'
                 and pid <> pg_backend_pid()";
-            while world.sql(&shop.places[0], running) != "0" {
+            while world.sql_as(READER, &shop.places[0], running) != "0" {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
@@ -131,7 +132,6 @@ on_both_stores! {
 /// is a failure after the retries.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_was_killed() {
-    use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
     use rangehold_shardmap::query::Readers;
     use rangehold_shardmap::{CreateMode, Location, ManagerOptions, ShardMapManager};
 
@@ -140,8 +140,7 @@ async fn a_server_that_was_killed() {
     let server = crate::support::postgres::PostgresServer::start();
     server.create_database("shard");
     let place = Location::postgres("127.0.0.1", server.port(), "shard").unwrap();
-    let credentials = Credentials { user: crate::support::postgres::SUPERUSER.to_owned(), password: None };
-    let access = PostgresAccess::new(credentials, &Tls::Off).unwrap();
+    let access = crate::support::access(crate::support::roles::MANAGER);
     let options = ManagerOptions { postgres: Some(access.clone()), ..ManagerOptions::default() };
     let global = Location::sqlite(directory.path().join("global.db").to_str().unwrap()).unwrap();
     let manager = ShardMapManager::create(global, CreateMode::KeepExisting, options).await.unwrap();

@@ -4,6 +4,7 @@ use rangehold_shardmap::query::{Cell, Policy, ShardEvent, owned_policy};
 use rangehold_shardmap::{Code, Location, MappingChange};
 
 use super::world::{Shop, count, watched};
+use crate::support::roles::{OWNER, READER};
 use crate::support::stores::World;
 
 const ALL: [&str; 9] = ["A 0", "A 10", "A 20", "B 100", "B 110", "B 120", "C 200", "C 210", "C 220"];
@@ -184,20 +185,15 @@ async fn a_policy_hides_what_is_not_at_home() {
     let shop = Shop::new(&world).await;
     let [here, ..] = &shop.places;
     world.sql(here, "insert into sales values (150, 'of B', 1)");
-    let reader = format!("policy_reader_{}", std::process::id());
-    world.sql(here, &format!("create role {reader}; grant select on sales to {reader}"));
     let seen = |role: &str| {
-        world.sql(
-            here,
-            &format!("set role {role}; select string_agg(tenant::text, ' ' order by tenant) from sales"),
-        )
+        world.sql_as(role, here, "select string_agg(tenant::text, ' ' order by tenant) from sales")
     };
-    assert_eq!(seen(&reader), "0 10 20 150", "without a policy");
+    assert_eq!(seen(READER), "0 10 20 150", "without a policy");
     for _ in 0..2 {
         world.sql(here, &owned_policy(&shop.map.info(), "sales", "tenant"));
-        assert_eq!(seen(&reader), "0 10 20");
+        assert_eq!(seen(READER), "0 10 20");
     }
-    assert_eq!(seen("none"), "0 10 20 150", "the owner of the table");
+    assert_eq!(seen(OWNER), "0 10 20 150", "the owner of the table");
     // The planner asks for the keys once in a query.
     let plan = world.sql(here, "explain select * from sales_here");
     assert!(plan.contains("InitPlan") && !plan.contains("owns("), "{plan}");
@@ -208,5 +204,5 @@ async fn a_policy_hides_what_is_not_at_home() {
     let offline = shop.map.offline(&mapping).await.unwrap();
     let away = MappingChange { online: Some(true), shard: Some(&shop.shards[1]) };
     shop.map.update(&offline, away).await.unwrap();
-    assert_eq!(seen(&reader), "");
+    assert_eq!(seen(READER), "");
 }

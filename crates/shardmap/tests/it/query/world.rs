@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
 use rangehold_shardmap::query::{QueryError, QueryRow, Readers, ShardEvent, Watch, owned_view};
 use rangehold_shardmap::{Location, RangeShardMap, Shard};
 
-use crate::support::postgres::SUPERUSER;
+use crate::support::roles::READER;
 use crate::support::stores::{World, letter};
 
 /// Shards A, B, C hold the keys [0, 100), [100, 200), [200, 300), and three rows each.
@@ -57,8 +56,7 @@ impl Shop {
 
 /// Credentials to read with.
 pub(crate) fn readers(world: &World) -> Readers {
-    let credentials = Credentials { user: SUPERUSER.to_owned(), password: None };
-    Readers::new(world.is_postgres().then(|| PostgresAccess::new(credentials, &Tls::Off).unwrap()))
+    Readers::new(world.options_of(READER).postgres)
 }
 
 /// Keeps what happens.

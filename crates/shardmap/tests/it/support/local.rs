@@ -5,10 +5,16 @@ use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
 use super::postgres::PostgresServer;
+use super::roles::{APPLICATION, MANAGER};
 
-/// A connection as the superuser, whose other half runs by itself.
+/// A connection as the application, whose other half runs by itself.
 pub async fn connect(server: &PostgresServer, database: &str) -> Client {
-    connect_to(&server.address(database)).await
+    connect_to(&server.address(database, APPLICATION)).await
+}
+
+/// A connection as the manager.
+pub async fn manage(server: &PostgresServer, database: &str) -> Client {
+    connect_to(&server.address(database, MANAGER)).await
 }
 
 /// The same, to any address.
@@ -28,6 +34,7 @@ pub async fn enter(client: &Client, map: Uuid, key: &str) -> Result<(), String> 
 /// One database with the schema of a shard and one map in it.
 pub struct LocalMap {
     pub id: Uuid,
+    /// A connection as the manager.
     pub client: Client,
 }
 
@@ -40,7 +47,7 @@ impl LocalMap {
     /// The same with keys of a type.
     pub async fn create_of_type(server: &PostgresServer, database: &str, key_type: &str) -> LocalMap {
         server.create_database(database);
-        let client = connect(server, database).await;
+        let client = manage(server, database).await;
         client.batch_execute(LOCAL_SQL).await.expect("the schema of local maps");
         // Twice, because each program that adds a shard installs it again.
         client.batch_execute(FENCE_SQL).await.expect("the fence");

@@ -8,4 +8,12 @@ pub mod routed;
 #[macro_use]
 pub mod stores;
 
-pub use rangehold_testkit::postgres;
+pub use rangehold_testkit::{postgres, roles};
+
+use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
+
+/// How PostgreSQL servers are reached as a role.
+pub fn access(role: &str) -> PostgresAccess {
+    let credentials = Credentials { user: role.to_owned(), password: None };
+    PostgresAccess::new(credentials, &Tls::Off).expect("no certificates are needed")
+}

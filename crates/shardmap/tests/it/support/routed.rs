@@ -5,28 +5,27 @@ use std::sync::{Arc, Mutex};
 
 use rangehold_map::shard::{MappingId, ShardKey, ShardKeyType};
 use rangehold_shardmap::Location;
-use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
 use rangehold_shardmap::routing::{Find, Lookup, Route, Routing, RoutingError, ShardConnection};
 use uuid::Uuid;
 
+use super::access;
 use super::local::LocalMap;
 use super::postgres::PostgresServer;
+use super::roles::APPLICATION;
 
 /// A place of a database behind a port: the server itself, a pooler or a proxy.
 pub fn place(port: u16, database: &str) -> Location {
     Location::postgres("127.0.0.1", port, database).expect("a place")
 }
 
-/// Routing as the superuser.
+/// Routing as the application.
 pub fn routing() -> Routing {
     routing_of_size(rangehold_shardmap::limits::ROUTED_CONNECTIONS_PER_SHARD)
 }
 
 /// The same with a number of sessions for each shard.
 pub fn routing_of_size(sessions: usize) -> Routing {
-    let credentials = Credentials { user: "postgres".to_owned(), password: None };
-    let access = PostgresAccess::new(credentials, &Tls::Off).expect("no certificates are needed");
-    Routing::with_size(access, sessions)
+    Routing::with_size(access(APPLICATION), sessions)
 }
 
 /// What routing believes: one place for all keys, in the cache and in the global map.

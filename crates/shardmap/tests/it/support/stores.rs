@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
 use rangehold_shardmap::{CreateMode, Location, ManagerOptions, Shard, ShardMapManager};
 
-use super::postgres::{PostgresServer, SUPERUSER};
+use super::access;
+use super::postgres::PostgresServer;
+use super::roles::{self, MANAGER, OWNER};
 
 /// The server that the tests of this program share. It ends with the program.
 static SERVER: OnceLock<PostgresServer> = OnceLock::new();
@@ -25,10 +26,7 @@ pub struct Hidden {
 impl Hidden {
     pub fn show(self) {
         match self.server {
-            Some(server) => {
-                server
-                    .sql("postgres", &format!("alter database \"{}\" rename to \"{}\"", self.from, self.to));
-            }
+            Some(server) => server.rename_database(&self.from, &self.to),
             None => std::fs::rename(&self.from, &self.to).unwrap(),
         }
     }
@@ -55,6 +53,11 @@ impl World {
     fn new(server: Option<&'static PostgresServer>) -> Self {
         let directory = tempfile::Builder::new().prefix("rangehold-maps-").tempdir().unwrap();
         Self { directory, server, number: NEXT.fetch_add(1, Ordering::Relaxed), made: Arc::default() }
+    }
+
+    /// The server, if the store is PostgreSQL.
+    pub fn server(&self) -> Option<&'static PostgresServer> {
+        self.server
     }
 
     pub fn is_postgres(&self) -> bool {
@@ -104,14 +107,9 @@ impl World {
                 Location::Postgres { database: copy, .. },
                 Some(server),
             ) => {
-                // A template must have no other sessions.
-                let end = format!(
-                    "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}'"
-                );
-                server.sql("postgres", &end);
                 // A test that runs more than once has the copy of its last run.
                 server.sql("postgres", &format!("drop database if exists \"{copy}\" with (force)"));
-                server.sql("postgres", &format!("create database \"{copy}\" template \"{database}\""));
+                server.copy_database(database, copy);
             }
             (Location::Sqlite { .. }, Location::Sqlite { path }, _) => {
                 self.sql(of, &format!("vacuum into '{path}'"));
@@ -125,12 +123,8 @@ impl World {
     pub fn hide(&self, place: &Location) -> Hidden {
         match (place, self.server) {
             (Location::Postgres { database, .. }, Some(server)) => {
-                let end = format!(
-                    "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}'"
-                );
-                server.sql("postgres", &end);
                 let hidden = format!("{database}_hidden");
-                server.sql("postgres", &format!("alter database \"{database}\" rename to \"{hidden}\""));
+                server.rename_database(database, &hidden);
                 Hidden { server: Some(server), from: hidden, to: database.to_string() }
             }
             (Location::Sqlite { path }, _) => {
@@ -186,8 +180,12 @@ impl World {
     }
 
     pub fn options(&self) -> ManagerOptions {
-        let credentials = Credentials { user: SUPERUSER.to_owned(), password: None };
-        let postgres = self.server.map(|_| PostgresAccess::new(credentials, &Tls::Off).unwrap());
+        self.options_of(MANAGER)
+    }
+
+    /// What a process needs that connects as a role.
+    pub fn options_of(&self, role: &str) -> ManagerOptions {
+        let postgres = self.server.map(|_| access(role));
         ManagerOptions { postgres, ..ManagerOptions::default() }
     }
 
@@ -198,7 +196,12 @@ impl World {
 
     pub async fn manager_with(&self, options: ManagerOptions) -> ShardMapManager {
         let place = self.database("global");
-        ShardMapManager::create(place, CreateMode::KeepExisting, options).await.unwrap()
+        let manager =
+            ShardMapManager::create(place.clone(), CreateMode::KeepExisting, options).await.unwrap();
+        if let (Location::Postgres { database, .. }, Some(server)) = (&place, self.server) {
+            server.sql_as(MANAGER, database, roles::of_global_map());
+        }
+        manager
     }
 
     /// Another manager of the same global map, as another process has it.
@@ -210,13 +213,20 @@ impl World {
         ShardMapManager::open(self.place("global"), options).await.unwrap()
     }
 
-    /// Runs SQL behind everybody's back. `@name` is a table of ours; gives the first column, a row a line.
+    /// Runs SQL behind everybody's back. `@name` is a table of ours, which belongs to the manager, and other tables belong
+    /// to the owner of the database. Gives the first column, a row a line.
     pub fn sql(&self, place: &Location, sql: &str) -> String {
+        let is_ours = sql.replace("<@", "").contains('@') || sql.contains("drop schema");
+        self.sql_as(if is_ours { MANAGER } else { OWNER }, place, sql)
+    }
+
+    /// The same as any role.
+    pub fn sql_as(&self, role: &str, place: &Location, sql: &str) -> String {
         let prefix = if self.is_postgres() { "__shard_management." } else { "__shard_management_" };
         // An operator of PostgreSQL has the same sign.
         let sql = sql.replace('@', prefix).replace(&format!("<{prefix}"), "<@");
         match (place, self.server) {
-            (Location::Postgres { database, .. }, Some(server)) => server.sql(database, &sql),
+            (Location::Postgres { database, .. }, Some(server)) => server.sql_as(role, database, &sql),
             (Location::Sqlite { path }, _) => sqlite(path, &sql),
             _ => unreachable!("a place of the other store"),
         }

@@ -1,23 +1,24 @@
 //! The manager of a trial: random changes of the map, some of them given up half-way as by a process that is
 //! killed, and ended by the next.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rangehold_shardmap::{Code, Error, Mapping, MappingChange, RangeShardMap};
 
-use super::ledger::Ledger;
-use super::world::World;
+use rangehold_testkit::microseconds_since_1970;
+use tokio_postgres::Client;
 
-/// How often one tries to bring all operations to an end, and how long one waits in between: longer than a
-/// server is down.
-const SETTLE_TRIALS_MAX: usize = 600;
-const SETTLE_PAUSE: Duration = Duration::from_millis(100);
+use super::faults::{CHANGES_BETWEEN, Faults};
+use super::ledger::Ledger;
+use super::settling::settle;
+use super::stalls::Spell;
+use super::world::World;
+use crate::support::roles::APPLICATION;
 
 /// How long a lock lasts whose holder was killed.
-const LOCK_LEASE: Duration = Duration::from_millis(300);
+pub const LOCK_LEASE: Duration = Duration::from_millis(300);
 
 /// What came of all changes.
 #[derive(Debug, Default)]
@@ -27,7 +28,17 @@ pub struct Changed {
     pub managers_killed: usize,
     pub outages: usize,
     pub comparisons: u64,
+    /// Times in which keys went offline while a transaction was inside, which was ended by policy.
+    pub drains: Vec<Spell>,
+    pub faults: Faults,
     pub wrong: Vec<String>,
+}
+
+impl Changed {
+    /// How many changes were made or tried.
+    pub fn count(&self) -> usize {
+        self.done + self.failed + self.managers_killed
+    }
 }
 
 /// The change that is being made.
@@ -64,14 +75,24 @@ impl Change {
     }
 }
 
-/// Makes `count` changes, or fewer if something goes wrong.
-pub async fn run(world: &World, seed: u64, count: usize) -> Changed {
+/// Makes `count` changes, or fewer if something goes wrong. If `faults`, other things happen in between.
+pub async fn run(world: &World, seed: u64, count: usize, faults: bool) -> Changed {
     let mut random = StdRng::seed_from_u64(seed);
     let (mut changed, mut ledger) = (Changed::default(), Ledger::default());
     let mut map = world.open("manager 0").await;
     let mut outage: Option<tokio::task::JoinHandle<()>> = None;
+    let mut next_fault = CHANGES_BETWEEN;
     changed.wrong = ledger.look(world, &map, |_, _| false).await;
-    while changed.done + changed.failed + changed.managers_killed < count && changed.wrong.is_empty() {
+    while changed.count() < count && changed.wrong.is_empty() {
+        if faults && changed.count() >= next_fault {
+            next_fault += CHANGES_BETWEEN;
+            if let Some(outage) = outage.take() {
+                outage.await.expect("an outage ends");
+            }
+            let disturbed = changed.faults.happen(world, &map, &mut random, &mut changed.wrong).await;
+            let disturbed = |shard, tenant| disturbed.has(shard, tenant);
+            changed.wrong.extend(ledger.look(world, &map, disturbed).await);
+        }
         if outage.as_ref().is_none_or(tokio::task::JoinHandle::is_finished) && random.random_ratio(1, 25) {
             let shard = world.shards[random.random_range(0..world.shards.len())].clone();
             outage = Some(tokio::spawn(
@@ -81,7 +102,9 @@ pub async fn run(world: &World, seed: u64, count: usize) -> Changed {
         }
         let mappings = map.mappings().await.expect("the global map is never down");
         let Some(change) = choose(&mappings, &mut random) else { continue };
-        world.hot.store(change.tenant(), Ordering::Relaxed);
+        world.hot.send_replace(change.tenant());
+        let holder = if random.random_bool(0.5) { hold(world, &change).await } else { None };
+        let from = microseconds_since_1970();
         let kill_after = random.random_ratio(1, 4).then(|| Duration::from_millis(random.random_range(0..60)));
         let finished = match kill_after {
             Some(after) => tokio::time::timeout(after, make(world, &map, &change)).await.ok(),
@@ -100,6 +123,12 @@ pub async fn run(world: &World, seed: u64, count: usize) -> Changed {
                 map = world.open(&format!("manager {}", changed.managers_killed)).await;
             }
         }
+        if clean && let Some(holder) = holder {
+            changed.drains.push(Spell { from, to: microseconds_since_1970() });
+            if holder.batch_execute("SELECT 1").await.is_ok() {
+                changed.wrong.push("a transaction goes on whose key is offline".to_owned());
+            }
+        }
         if !clean {
             settle(&map, &mut changed.wrong).await;
         }
@@ -115,6 +144,15 @@ pub async fn run(world: &World, seed: u64, count: usize) -> Changed {
     changed.wrong.extend(ledger.look(world, &map, |_, _| false).await);
     changed.comparisons = ledger.comparisons;
     changed
+}
+
+/// If keys are to go offline: a transaction inside that does nothing and does not end.
+async fn hold(world: &World, change: &Change) -> Option<Client> {
+    let Change::Offline(mapping) = change else { return None };
+    let shard = world.shards.iter().find(|shard| shard.location() == *mapping.shard().location())?;
+    let client = shard.connect(APPLICATION).await.ok()?;
+    let sql = format!("BEGIN; SELECT __shard_management.enter('tenants', {})", mapping.low());
+    client.batch_execute(&sql).await.ok().map(|()| client)
 }
 
 fn choose(mappings: &[Mapping<i64>], random: &mut StdRng) -> Option<Change> {
@@ -151,7 +189,7 @@ async fn make(world: &World, map: &RangeShardMap<i64>, change: &Change) -> Resul
         Change::Offline(mapping) => map.offline(mapping).await.map(drop),
         Change::Online(mapping) => map.online(mapping).await.map(drop),
         Change::Move(mapping, shard, online) => {
-            let shard = map.shard(&world.shards[*shard].location).await?;
+            let shard = map.shard(&world.shards[*shard].location()).await?;
             let change = MappingChange { online: Some(*online), shard: Some(&shard) };
             map.update(mapping, change).await.map(drop)
         }
@@ -173,19 +211,4 @@ async fn make(world: &World, map: &RangeShardMap<i64>, change: &Change) -> Resul
             unlocked
         }
     }
-}
-
-/// Brings every operation that was given up to an end.
-async fn settle(map: &RangeShardMap<i64>, wrong: &mut Vec<String>) {
-    let mut last = String::new();
-    for _ in 0..SETTLE_TRIALS_MAX {
-        if let Ok((_, failed)) = map.manager().recover_pending().await {
-            last = format!("{failed:?}");
-        }
-        if map.manager().pending_operations().await.is_ok_and(|pending| pending.is_empty()) {
-            return;
-        }
-        tokio::time::sleep(SETTLE_PAUSE).await;
-    }
-    wrong.push(format!("operations stay pending: {last}"));
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use rangehold_shardmap::RangeShardMap;
 
 use super::world::{TENANTS, World};
+use crate::support::roles::OWNER;
 
 /// What was seen of a tenant on a shard that does not serve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,14 +50,14 @@ impl Ledger {
             let serves = |tenant: &i64| {
                 mappings.iter().any(|mapping| {
                     mapping.is_online()
-                        && mapping.shard().location() == &shard.location
+                        && *mapping.shard().location() == shard.location()
                         && mapping.low() <= tenant
                         && mapping.high().is_none_or(|high| tenant < high)
                 })
             };
             let lost: Vec<i64> = (0..TENANTS).filter(|tenant| !serves(tenant)).collect();
             let before = shard.glimpse();
-            let Ok((client, _)) = shard.connect().await else { continue };
+            let Ok(client) = shard.connect(OWNER).await else { continue };
             let Ok(rows) = client.query(TRACES, &[&lost]).await else { continue };
             if shard.was_down_since(before) {
                 continue;

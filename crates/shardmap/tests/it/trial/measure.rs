@@ -8,15 +8,23 @@ use uuid::Uuid;
 
 use crate::support::postgres::PostgresServer;
 use crate::support::proxy::Proxy;
+use crate::support::roles::APPLICATION;
 use crate::support::routed::{Directory, place, routing, shard};
 
 const TRANSACTIONS: u32 = 5_000;
+const READING_TRANSACTIONS: u32 = 1_000;
 const ROWS: i64 = 50_000;
+const ISOLATIONS: [(Isolation, &str); 3] = [
+    (Isolation::ReadCommitted, "READ COMMITTED"),
+    (Isolation::RepeatableRead, "REPEATABLE READ"),
+    (Isolation::Serializable, "SERIALIZABLE"),
+];
 const MAPPINGS: i64 = 1_000_000;
 
 /// Measures and prints all.
 pub async fn run() {
     round_trips_and_cpu().await;
+    reading().await;
     guard().await;
     warm_cache().await;
     super::scale::run().await;
@@ -43,14 +51,14 @@ async fn round_trips_and_cpu() {
     let server = PostgresServer::start();
     let map = shard(&server, "a", true).await;
     // What is compared is not the disk.
-    map.client.batch_execute("ALTER DATABASE a SET synchronous_commit = off").await.expect("a setting");
+    server.sql("a", "ALTER DATABASE a SET synchronous_commit = off");
     let proxy = Proxy::start(server.port()).await;
     let directory = Directory::new(map.id, place(proxy.port(), "a"));
     let routing = routing();
     let mut connection = directory.open(&routing, &[12]).await.expect("a shard");
     let process = backend(&mut connection).await;
     println!("{TRANSACTIONS} transactions of one INSERT, round trips and the server's CPU for each:");
-    let address = format!("host=127.0.0.1 port={} user=postgres dbname=a", proxy.port());
+    let address = format!("host=127.0.0.1 port={} user={APPLICATION} dbname=a", proxy.port());
     let plain = crate::support::local::connect_to(&address).await;
     let plain_process = plain.query_one("SELECT pg_backend_pid()", &[]).await.expect("a process").get(0);
     let mut unfenced = 0.0;
@@ -60,6 +68,7 @@ async fn round_trips_and_cpu() {
         "fenced, a statement of its own",
         "fenced, READ COMMITTED",
         "fenced, REPEATABLE READ",
+        "fenced, SERIALIZABLE",
     ]) {
         let process = if kind < 2 { plain_process } else { process };
         let (trips, cpu) = (proxy.round_trips(), cpu_ns(process));
@@ -92,7 +101,7 @@ async fn write(connection: &mut ShardConnection, plain: &Client, kind: u32) {
     if kind == 2 {
         connection.execute_typed(INSERT, &[]).await.expect("a row");
     } else if kind > 2 {
-        let isolation = if kind == 3 { Isolation::ReadCommitted } else { Isolation::RepeatableRead };
+        let isolation = ISOLATIONS[kind as usize - 3].0;
         let mut transaction = connection.transaction(isolation, false);
         transaction.execute_typed(INSERT, &[]).await.expect("a row");
         transaction.commit().await.expect("a commit");
@@ -104,6 +113,26 @@ async fn write(connection: &mut ShardConnection, plain: &Client, kind: u32) {
         if kind == 1 {
             plain.batch_execute("COMMIT").await.expect("a commit");
         }
+    }
+}
+
+/// Transactions that only read, on a server that waits for its disk. If the fence locked a row, each would wait.
+async fn reading() {
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let directory = Directory::new(map.id, place(server.port(), "a"));
+    let routing = routing();
+    let mut connection = directory.open(&routing, &[12]).await.expect("a shard");
+    println!("{READING_TRANSACTIONS} fenced transactions of one SELECT, the time of each:");
+    for (isolation, name) in ISOLATIONS {
+        let began = Instant::now();
+        for _ in 0..READING_TRANSACTIONS {
+            let mut transaction = connection.transaction(isolation, false);
+            transaction.query_typed("SELECT count(*) FROM rows", &[]).await.expect("a count");
+            transaction.commit().await.expect("a commit");
+        }
+        let each = began.elapsed().as_secs_f64() * 1e3 / f64::from(READING_TRANSACTIONS);
+        println!("  {name}: {each:.2} ms");
     }
 }
 

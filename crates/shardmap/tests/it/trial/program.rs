@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! torture CHANGES SEED     changes and writers at once; fails if anything is wrong
+//! pooled CHANGES SEED      the same behind pgbouncer
 //! mutants CHANGES SEED     the same with each known mistake in the fence; fails if one is not found
 //! measure                  what routing and the fence cost
 //! measure cache            of that, only a warm cache
@@ -23,11 +24,15 @@ use support::mutants::{ONE_STATEMENT, no_share};
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    if trial::process::has_task().await {
+        return ExitCode::SUCCESS;
+    }
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["torture", changes, seed] => {
-            let report = trial::torture::run(number(seed), number(changes) as usize, "").await;
+        [kind @ ("torture" | "pooled"), changes, seed] => {
+            let poolers = kind == "pooled";
+            let report = trial::torture::run(number(seed), number(changes) as usize, "", poolers).await;
             println!("{report}");
             ExitCode::from(u8::from(!report.wrong.is_empty()))
         }
@@ -66,9 +71,8 @@ async fn mutants(changes: usize, seed: u64) -> ExitCode {
         ("no FOR SHARE above READ COMMITTED", no_share()),
     ];
     for (name, sql) in known {
-        let report = trial::torture::run(seed, changes, &sql).await;
-        let changed = &report.changed;
-        let changes = changed.done + changed.failed + changed.managers_killed;
+        let report = trial::torture::run(seed, changes, &sql, false).await;
+        let changes = report.changed.count();
         match report.wrong.first() {
             Some(wrong) => println!("found after {changes} changes: {name}\n    {wrong}"),
             None => {

@@ -10,9 +10,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::world::{DATABASE, World};
+use crate::support::roles::{APPLICATION, OWNER};
 
 /// The role of the program, which may write its own table and nothing else.
-const ROLE: &str = "shop";
+const ROLE: &str = APPLICATION;
 
 struct Shop {
     child: Child,
@@ -41,18 +42,14 @@ impl Shop {
 
 /// Runs the program; panics if it writes anywhere else than it should.
 pub async fn run(python: &Path) {
-    let world = World::start("").await;
+    let world = World::start("", false).await;
     let map = world.open("the trial").await;
     for shard in &world.shards {
-        let sql = format!(
-            "CREATE ROLE {ROLE} LOGIN; CREATE TABLE orders (tenant bigint, at timestamptz); GRANT INSERT, SELECT ON orders TO {ROLE}"
-        );
-        shard.server.sql(DATABASE, &sql);
+        shard.server.sql_as(OWNER, DATABASE, "CREATE TABLE orders (tenant bigint, at timestamptz)");
     }
-    world.global_sql(&format!("CREATE ROLE {ROLE} LOGIN"));
     let mut shop = Shop::start(python, &world);
     let orders = |shard: usize| {
-        world.shards[shard].server.sql(DATABASE, "SELECT count(*) FROM orders WHERE tenant = 1")
+        world.shards[shard].server.sql_as(OWNER, DATABASE, "SELECT count(*) FROM orders WHERE tenant = 1")
     };
 
     shop.ask(1).await;
@@ -69,7 +66,7 @@ pub async fn run(python: &Path) {
     tokio::time::timeout(Duration::from_millis(500), shop.answer())
         .await
         .expect_err("it wrote on an offline key");
-    let target = map.shard(&world.shards[1].location).await.expect("a shard");
+    let target = map.shard(&world.shards[1].location()).await.expect("a shard");
     let change = MappingChange { online: Some(true), shard: Some(&target) };
     map.update(&mapping, change).await.expect("a move");
     assert_eq!(shop.answer().await, format!("1 1 {DATABASE}"));

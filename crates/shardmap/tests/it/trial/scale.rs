@@ -1,14 +1,15 @@
 //! What many mappings cost: to make them, to place one more, to compare them, and to ask for each
 //! row whether it is here.
 
-use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
 use rangehold_shardmap::query::owned_view;
 use rangehold_shardmap::tenants::PlacementPolicy;
 use rangehold_shardmap::{CreateMode, ListShardMap, Location, ManagerOptions, ShardMapManager, limits};
 use tokio::time::Instant;
 
-use crate::support::local::connect;
+use crate::support::access;
+use crate::support::local::manage;
 use crate::support::postgres::PostgresServer;
+use crate::support::roles::MANAGER;
 use crate::support::routed::place;
 
 const MAPPINGS: i64 = 100_000;
@@ -32,9 +33,7 @@ pub async fn run() {
 }
 
 fn options() -> ManagerOptions {
-    let credentials = Credentials { user: "postgres".to_owned(), password: None };
-    let postgres = PostgresAccess::new(credentials, &Tls::Off).expect("no certificates are needed");
-    ManagerOptions { postgres: Some(postgres), ..ManagerOptions::default() }
+    ManagerOptions { postgres: Some(access(MANAGER)), ..ManagerOptions::default() }
 }
 
 async fn create(map: &ListShardMap<i64>, places: &[Location; 2]) {
@@ -72,7 +71,7 @@ async fn check(map: &ListShardMap<i64>, place: &Location) {
 }
 
 async fn rows(server: &PostgresServer, map: &ListShardMap<i64>, place: &Location) {
-    let client = connect(server, "a").await;
+    let client = manage(server, "a").await;
     let view = owned_view(&map.info(), place, "orders", "tenant").expect("a view");
     let sql = format!(
         "SET max_parallel_workers_per_gather = 0; CREATE TABLE orders (tenant bigint);

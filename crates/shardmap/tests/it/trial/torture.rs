@@ -1,66 +1,81 @@
 //! Changes and writers at once, and the accounts afterwards.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::attempt::{Attempt, Outcome};
 use super::changes::{self, Changed};
-use super::world::World;
-use super::writers::{self, Outcome, Written};
+use super::process::{NO_MORE, Writing};
+use super::stalls::{Spell, longest};
+use super::world::{LEASE, World};
+use crate::support::roles::OWNER;
 
-/// How many writers.
-pub const WRITERS: i32 = 8;
+/// How many processes write. Each has some writers.
+const PROCESSES: i32 = 2;
 
 /// What a trial found.
 #[derive(Debug)]
 pub struct Report {
     pub changed: Changed,
-    pub written: Written,
+    /// The attempts of the writers, by door and outcome, and their errors.
+    pub counts: BTreeMap<String, u64>,
+    /// The longest time that an attempt waited while keys went offline whose holder was ended, and while a manager stood
+    /// still, in microseconds.
+    pub stalled: [i64; 2],
     /// What is wrong: nothing, or the fence or the manager has a fault.
     pub wrong: Vec<String>,
 }
 
-/// Runs a trial. `mutant` replaces functions of the fence.
-pub async fn run(seed: u64, changes: usize, mutant: &str) -> Report {
-    let world = Arc::new(World::start(mutant).await);
-    let stop = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..WRITERS)
-        .map(|number| tokio::spawn(writers::run(world.clone(), number, seed, stop.clone())))
-        .collect();
-    let mut changed = changes::run(&world, seed, changes).await;
-    stop.store(true, Ordering::Relaxed);
-    let mut written = Written::default();
-    for writer in writers {
-        let one = writer.await.expect("a writer ends");
-        one.counts.into_iter().for_each(|(what, count)| *written.counts.entry(what).or_default() += count);
-        written.attempts.extend(one.attempts);
-        written.wrong.extend(one.wrong);
+/// Runs a trial. `mutant` replaces functions of the fence. Then nothing happens beside changes, since each shard that goes
+/// to another place gets the functions as they should be.
+pub async fn run(seed: u64, changes: usize, mutant: &str, poolers: bool) -> Report {
+    let world = World::start(mutant, poolers).await;
+    let start = |number| Writing::start(world.reach.global(), number, seed, world.hot.subscribe());
+    let writing: Vec<Writing> = (0..PROCESSES).map(start).collect();
+    let mut changed = changes::run(&world, seed, changes, mutant.is_empty()).await;
+    world.hot.send_replace(NO_MORE);
+    let mut attempts = Vec::new();
+    for one in writing {
+        attempts.extend(one.ended().await);
     }
-    let mut wrong = std::mem::take(&mut changed.wrong);
-    wrong.append(&mut written.wrong);
-    wrong.extend(accounts(&world, &written).await);
-    Report { changed, written, wrong }
+    let outages: Vec<Spell> = world.shards.iter().flat_map(|shard| shard.outages()).collect();
+    let (mut wrong, mut counts) = (std::mem::take(&mut changed.wrong), BTreeMap::new());
+    for one in &attempts {
+        *counts.entry(format!("{}: {:?}", one.door, one.outcome)).or_default() += 1;
+        if !one.what.is_empty() {
+            *counts.entry(format!("  {}", one.what)).or_default() += 1;
+        }
+        let excused = one.was_ended() || outages.iter().any(|outage| outage.touches(one));
+        if one.outcome == Outcome::Unknown && !excused {
+            wrong.push(format!("{} of tenant {}: {}", one.door, one.tenant, one.what));
+        }
+    }
+    wrong.extend(accounts(&world, &changed, &attempts).await);
+    let stalled = [&changed.drains, &changed.faults.stops].map(|spells| longest(&attempts, spells, &outages));
+    Report { changed, counts, stalled, wrong }
 }
 
 /// Every attempt that was answered with success is there once and whole; of those that were refused nothing;
 /// of those whose end nobody knows, all or nothing.
-async fn accounts(world: &World, written: &Written) -> Vec<String> {
+async fn accounts(world: &World, changed: &Changed, attempts: &[Attempt]) -> Vec<String> {
     let mut found: BTreeMap<i64, i64> = BTreeMap::new();
     for shard in &world.shards {
-        let (client, _) = shard.connect().await.expect("all servers run again");
+        let client = shard.connect(OWNER).await.expect("all servers run again");
         let sql =
             "SELECT n, count(*) FROM (SELECT n FROM events UNION ALL SELECT n FROM guarded) r GROUP BY n";
         for row in client.query(sql, &[]).await.expect("the rows") {
             *found.entry(row.get(0)).or_default() += row.get::<_, i64>(1);
         }
     }
-    let mut wrong = Vec::new();
-    for (n, &(outcome, rows)) in &written.attempts {
+    let (left, mut wrong) = changed.faults.look(world).await.expect("all servers run again");
+    for n in left {
+        *found.entry(n).or_default() += 1;
+    }
+    for Attempt { n, rows, outcome, .. } in attempts {
         let there = found.remove(n).unwrap_or(0);
         let right = match outcome {
-            Outcome::Written => there == rows,
+            Outcome::Written => there == *rows,
             Outcome::Refused => there == 0,
-            Outcome::Unknown => there == 0 || there == rows,
+            Outcome::Unknown => there == 0 || there == *rows,
         };
         if !right {
             wrong.push(format!("attempt {n} of {rows} rows was {outcome:?}, and {there} rows are there"));
@@ -78,7 +93,19 @@ impl std::fmt::Display for Report {
             "changes: {} done, {} failed and undone, {} managers killed, {} outages; {} comparisons",
             changed.done, changed.failed, changed.managers_killed, changed.outages, changed.comparisons
         )?;
-        for (what, count) in &self.written.counts {
+        let faults: Vec<String> =
+            changed.faults.counts.iter().map(|(fault, count)| format!("{fault} {count}")).collect();
+        writeln!(f, "beside them: {}", faults.join(", "))?;
+        let [drain, stop] = self.stalled.map(|longest| longest as f64 / 1e6);
+        writeln!(
+            f,
+            "longest wait of a statement: {drain:.2} s while keys went offline whose holder was ended ({} times), \
+            {stop:.2} s while a manager stood still ({} times, its lease is {:.1} s)",
+            changed.drains.len(),
+            changed.faults.stops.len(),
+            LEASE.as_secs_f64()
+        )?;
+        for (what, count) in &self.counts {
             writeln!(f, "{count:>8}  {what}")?;
         }
         for wrong in self.wrong.iter().take(20) {

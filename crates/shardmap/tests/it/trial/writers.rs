@@ -1,6 +1,5 @@
 //! The writers of a trial: at three isolation levels, through all doors, each attempt judged by its error.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,11 +9,13 @@ use futures::SinkExt;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rangehold_shardmap::routing::{Isolation, Retry, RoutingError, Typed};
-use rangehold_shardmap::{LookIn, RangeShardMap};
+use rangehold_shardmap::{Location, LookIn, RangeShardMap};
+use rangehold_testkit::microseconds_since_1970;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-use super::world::{GRACE, ShardServer, TENANTS, World};
+use super::attempt::{Attempt, Outcome};
+use super::world::{End, GRACE, Reach, TENANTS};
 
 const INSERT: &str = "INSERT INTO events VALUES ($1, $2, $3)";
 const ISOLATIONS: [(Isolation, &str); 3] = [
@@ -22,13 +23,8 @@ const ISOLATIONS: [(Isolation, &str); 3] = [
     (Isolation::RepeatableRead, "REPEATABLE READ"),
     (Isolation::Serializable, "SERIALIZABLE"),
 ];
-/// The code with which PostgreSQL ends a session from outside.
-const ENDED: &str = "57P01";
-/// The end of a session, if the driver has read it between two requests: the next one finds the connection closed, and has
-/// no code.
-const CLOSED_AT_COMMIT: &str = "ours: OutcomeUnknown of a closed connection";
 /// What the server may say to a plain client: the fence's refusals, a conflict, a cancel, an end.
-const ALLOWED: [&str; 8] = ["RH001", "RH002", "RH003", "RH005", "40001", "40P01", "57014", ENDED];
+const ALLOWED: [&str; 8] = ["RH001", "RH002", "RH003", "RH005", "40001", "40P01", "57014", "57P01"];
 
 /// How a row is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,24 +42,6 @@ enum Door {
 }
 
 const DOORS: [Door; 5] = [Door::Single, Door::Transaction, Door::Copy, Door::Guard, Door::GuardCopy];
-
-/// What became of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    Written,
-    Refused,
-    Unknown,
-}
-
-/// What the writers did.
-#[derive(Debug, Default)]
-pub struct Written {
-    /// By door and outcome.
-    pub counts: BTreeMap<String, u64>,
-    /// Each attempt by its number, with the number of its rows.
-    pub attempts: BTreeMap<i64, (Outcome, i64)>,
-    pub wrong: Vec<String>,
-}
 
 /// An error of an attempt.
 enum Failed {
@@ -86,29 +64,27 @@ impl From<tokio_postgres::Error> for Failed {
 /// One writer.
 struct Writer {
     number: i32,
-    world: Arc<World>,
+    reach: Arc<Reach>,
     map: RangeShardMap<i64>,
     random: StdRng,
-    written: Written,
 }
 
-/// Writes until it is told to stop.
-pub async fn run(world: Arc<World>, number: i32, seed: u64, stop: Arc<AtomicBool>) -> Written {
-    let map = world.open(&format!("writer {number}")).await;
+/// Writes until it is told to stop, and prints each attempt.
+pub async fn run(reach: Arc<Reach>, number: i32, seed: u64, stop: Arc<AtomicBool>) {
+    let map = reach.route(&format!("writer {number}")).await;
     let random = StdRng::seed_from_u64(seed + number as u64);
-    let mut writer = Writer { number, world, map, random, written: Written::default() };
+    let mut writer = Writer { number, reach, map, random };
     let mut n = i64::from(number) << 32;
     while !stop.load(Ordering::Relaxed) {
         n += 1;
-        writer.attempt(n).await;
+        println!("{}", writer.attempt(n).await);
     }
-    writer.written
 }
 
 impl Writer {
-    async fn attempt(&mut self, n: i64) {
+    async fn attempt(&mut self, n: i64) -> Attempt {
         let tenant = match self.random.random_bool(0.5) {
-            true => self.world.hot.load(Ordering::Relaxed),
+            true => self.reach.hot.load(Ordering::Relaxed),
             false => self.random.random_range(0..TENANTS),
         };
         let door = DOORS[self.random.random_range(0..DOORS.len())];
@@ -119,29 +95,19 @@ impl Writer {
             1..=10 => Duration::from_millis(self.random.random_range(0..30)),
             _ => Duration::ZERO,
         };
-        let before: Vec<_> = self.world.shards.iter().map(|shard| shard.glimpse()).collect();
         let rows = if matches!(door, Door::Single | Door::Guard) { 1 } else { 2 };
+        let began = microseconds_since_1970();
         let result = match door {
             Door::Single | Door::Transaction | Door::Copy => {
                 self.through_ours(door, isolation.0, tenant, n, pause).await
             }
             Door::Guard | Door::GuardCopy => self.through_guard(door, isolation.1, tenant, n, pause).await,
         };
-        let outage = self.world.shards.iter().zip(before).any(|(shard, before)| shard.was_down_since(before));
-        let outcome = match result {
-            Ok(()) => Outcome::Written,
-            Err((outcome, what)) => {
-                // A drain may end a session while its COMMIT is under way. Then nobody can tell which came first.
-                let was_ended = what.ends_with(ENDED) || what == CLOSED_AT_COMMIT;
-                if outcome == Outcome::Unknown && !outage && !was_ended {
-                    self.written.wrong.push(format!("{door:?} {isolation:?} tenant {tenant}: {what}"));
-                }
-                *self.written.counts.entry(format!("  {what}")).or_default() += 1;
-                outcome
-            }
-        };
-        *self.written.counts.entry(format!("{door:?}: {outcome:?}")).or_default() += 1;
-        self.written.attempts.insert(n, (outcome, rows));
+        let (outcome, what) = result.err().unwrap_or((Outcome::Written, String::new()));
+        let ended = microseconds_since_1970();
+        let pause =
+            if door == Door::Single { 0 } else { pause.as_micros().try_into().expect("a short pause") };
+        Attempt { n, rows, outcome, door: format!("{door:?}"), tenant, began, ended, pause, what }
     }
 
     async fn through_ours(
@@ -153,7 +119,7 @@ impl Writer {
         pause: Duration,
     ) -> Result<(), (Outcome, String)> {
         let work = async {
-            let mut connection = self.map.open_connection_for_key(&tenant, &self.world.routing).await?;
+            let mut connection = self.map.open_connection_for_key(&tenant, &self.reach.routing).await?;
             let row: [Typed<'_>; 3] = [(&tenant, Type::INT8), (&self.number, Type::INT4), (&n, Type::INT8)];
             if door == Door::Single {
                 connection.execute_typed(INSERT, &row).await?;
@@ -193,8 +159,7 @@ impl Writer {
             Ok(mapping) => mapping.shard().location().clone(),
             Err(error) => return Err(judge(&Failed::Ours(error.into()))),
         };
-        let server = self.world.at(&place).clone();
-        let (client, end) = connect(&server).await?;
+        let (client, end) = connect(&self.reach, &place).await?;
         let mut committing = false;
         let work = async {
             client
@@ -215,12 +180,14 @@ impl Writer {
             client.batch_execute("COMMIT").await
         };
         let Err(error) = work.await else { return Ok(()) };
+        let code = error.code().map(|code| code.code().to_owned());
         let (mut outcome, mut what) = judge(&Failed::Plain(error));
         if outcome == Outcome::Unknown {
             // An idle session that was ended is told so when nobody asked it anything.
             drop(client);
-            if end.await.ok().flatten().as_deref() == Some("57P01") && !committing {
-                (outcome, what) = (Outcome::Refused, "plain client: 57P01 between statements".to_owned());
+            let ended = end.await.ok().flatten();
+            if !committing && let Some(code @ ("57P01" | "08P01")) = ended.as_deref().or(code.as_deref()) {
+                (outcome, what) = (Outcome::Refused, format!("plain client: {code} between statements"));
             }
         }
         Err((outcome, what))
@@ -231,10 +198,8 @@ impl Writer {
     }
 }
 
-async fn connect(
-    server: &ShardServer,
-) -> Result<(Client, tokio::task::JoinHandle<Option<String>>), (Outcome, String)> {
-    server.connect().await.map_err(|error| {
+async fn connect(reach: &Reach, place: &Location) -> Result<(Client, End), (Outcome, String)> {
+    reach.connect(place).await.map_err(|error| {
         // Nothing was sent, but only an outage excuses it.
         (Outcome::Unknown, format!("plain client: no connection: {error}"))
     })
@@ -253,6 +218,8 @@ fn judge(failed: &Failed) -> (Outcome, String) {
         }
         Failed::Plain(error) => match error.code().map(tokio_postgres::error::SqlState::code) {
             Some(code) if ALLOWED.contains(&code) => (Outcome::Refused, format!("plain client: {code}")),
+            // A pooler has lost the server's session.
+            Some("08P01") => (Outcome::Unknown, "plain client: 08P01".to_owned()),
             Some(code) => (Outcome::Unknown, format!("plain client: {code}: {error:?}")),
             None => (Outcome::Unknown, format!("plain client: {error}")),
         },
