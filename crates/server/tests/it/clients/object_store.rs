@@ -14,9 +14,10 @@ use rangehold_testkit::google_store::google_store;
 use crate::support::Service;
 
 /// A job that a bucket that takes ten writes a second does not bear at once.
-const OBJECTS: usize = 40;
-/// Writes at once. The crate's ten retries are over after about three seconds, so many more would not all be let in.
-const PARALLEL: usize = 16;
+const OBJECTS: usize = 24;
+/// Writes at once: a few more than wait in the server for a second. The crate's ten retries may be over after little more
+/// than that, so many more would not all be let in.
+const PARALLEL: usize = 13;
 
 /// The service's bucket `photos`, which is made, and a count of what is refused.
 async fn photos(service: &Service) -> (GoogleCloudStorage, Arc<AtomicU64>) {
