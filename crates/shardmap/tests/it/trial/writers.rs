@@ -1,5 +1,7 @@
 //! The writers of a trial: at three isolation levels, through all doors, each attempt judged by its error.
 
+use std::error::Error as _;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -181,13 +183,21 @@ impl Writer {
         };
         let Err(error) = work.await else { return Ok(()) };
         let code = error.code().map(|code| code.code().to_owned());
+        // The server's last words are lost if the client sends a statement just as the session is ended.
+        let lost = error.is_closed() || error.source().is_some_and(|cause| cause.is::<io::Error>());
         let (mut outcome, mut what) = judge(&Failed::Plain(error));
         if outcome == Outcome::Unknown {
             // An idle session that was ended is told so when nobody asked it anything.
             drop(client);
             let ended = end.await.ok().flatten();
-            if !committing && let Some(code @ ("57P01" | "08P01")) = ended.as_deref().or(code.as_deref()) {
-                (outcome, what) = (Outcome::Refused, format!("plain client: {code} between statements"));
+            let reason = match ended.as_deref().or(code.as_deref()) {
+                Some(code @ ("57P01" | "08P01")) => Some(code),
+                Some(_) => None,
+                None => lost.then_some("closed"),
+            };
+            // Without a COMMIT nothing may be there.
+            if !committing && let Some(reason) = reason {
+                (outcome, what) = (Outcome::Refused, format!("plain client: {reason} before COMMIT"));
             }
         }
         Err((outcome, what))
