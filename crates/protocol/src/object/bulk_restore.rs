@@ -5,6 +5,7 @@
 //!
 //! Patterns are of whole names. In a bucket with folders the caller has put the folders of the rows into [`Bucket::look`].
 
+use bytes::Bytes;
 use rangehold_map::key::{ObjectKey, ObjectRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -162,7 +163,7 @@ impl<'a> Search<'a> {
     ///
     /// # Errors
     /// `Internal` for a row that cannot be read.
-    pub fn visit(&mut self, bucket: &Bucket, key: &[u8], row: &[u8]) -> Result<Want, ObjectError> {
+    pub fn visit(&mut self, bucket: &Bucket, key: &[u8], row: &Bytes) -> Result<Want, ObjectError> {
         let key = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
         if self.open.as_ref().is_none_or(|open| *open.name != *key.name) {
             self.close();

@@ -8,6 +8,9 @@ pub const PAGE_ITEMS_MAX: usize = 1000;
 pub const COMPOSE_SOURCES_MAX: usize = 32;
 /// Size of the greatest object: 5 TiB.
 pub const OBJECT_BYTES_MAX: u64 = 5 << 40;
+/// So many bytes of an object stand in the same row as what is known of it; the bytes of a larger one have a row of their own,
+/// or files. A change of an object's metadata writes them again, so they are few.
+pub const BYTES_BESIDE_FIELDS_MAX: usize = 4 << 10;
 /// Custom metadata of an object: names and values together, in bytes.
 pub const METADATA_BYTES_MAX: usize = 8 << 10;
 /// Contexts of one object.

@@ -1,7 +1,9 @@
-//! The form of stored rows: a byte with the version of the form, and then the fields as `postcard` writes them.
+//! The form of stored rows: a byte with the version of the form, and then the fields as `postcard` writes them. In one
+//! form, the bytes of an object stand behind the fields.
 //!
 //! A field is never removed or moved. A new field needs a new version, and code that still reads the old one.
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -9,12 +11,39 @@ use super::error::ObjectError;
 
 /// The version of the form.
 const FORM: u8 = 1;
+/// The same with bytes behind the fields.
+const FORM_WITH_BYTES: u8 = 2;
 
 /// Encodes a row.
 pub fn encode_row<T: Serialize>(value: &T) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.push(FORM);
     postcard::to_extend(value, out).expect("a row is made of values that can be written")
+}
+
+/// Encodes a row with bytes behind its fields, if there are any bytes to keep there.
+pub fn encode_row_with_bytes<T: Serialize>(value: &T, bytes: Option<&Bytes>) -> Vec<u8> {
+    let mut row = encode_row(value);
+    if let Some(bytes) = bytes {
+        row[0] = FORM_WITH_BYTES;
+        row.extend_from_slice(bytes);
+    }
+    row
+}
+
+/// Decodes what [`encode_row_with_bytes`] wrote. The bytes are not copied.
+pub fn decode_row_with_bytes<T: DeserializeOwned>(
+    what: &str,
+    row: &Bytes,
+) -> Result<(T, Option<Bytes>), ObjectError> {
+    match row.split_first() {
+        Some((&FORM_WITH_BYTES, fields)) => {
+            let (value, bytes) = postcard::take_from_bytes(fields)
+                .map_err(|error| ObjectError::damaged(format_args!("{what}: {error}")))?;
+            Ok((value, Some(row.slice(row.len() - bytes.len()..))))
+        }
+        _ => decode_row(what, row).map(|value| (value, None)),
+    }
 }
 
 /// A row with a value behind it. Code that does not know of the value reads the row as if it were not there.

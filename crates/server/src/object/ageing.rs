@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use rangehold_engine::Visit;
 use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, bucket_objects};
 use rangehold_map::{Key, KeyRange};
@@ -246,7 +247,7 @@ impl Page {
         Self { ageing, due: Vec::new(), rows: 0, next: None, unknown: None, fault: None }
     }
 
-    fn take(&mut self, bucket: &Bucket, now: Micros, key: &[u8], row: &[u8]) -> Visit {
+    fn take(&mut self, bucket: &Bucket, now: Micros, key: &[u8], row: &Bytes) -> Visit {
         if let Some(stored) = unknown_name(bucket, key) {
             (self.unknown, self.next) = (Some(stored), Some(key.to_vec()));
             return Visit::Stop;

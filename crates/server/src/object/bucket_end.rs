@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use bytes::Bytes;
 use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, ObjectRow, bucket_objects};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, Timestamp};
 use rangehold_protocol::object::bucket::Bucket;
@@ -243,7 +244,7 @@ struct Look {
 }
 
 impl Look {
-    fn take(&mut self, key: &[u8], row: &[u8]) {
+    fn take(&mut self, key: &[u8], row: &Bytes) {
         let Ok(key) = ObjectKey::decode(key) else {
             self.found = true;
             return;

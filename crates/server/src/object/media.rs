@@ -124,6 +124,9 @@ impl ObjectService {
         name: &str,
         generation: &Generation,
     ) -> Result<Option<Stored>, Failure> {
+        if let Some(bytes) = &generation.bytes {
+            return Ok(Some(Stored::Inline(bytes.clone())));
+        }
         let key = PartitionPrefix::object(bucket.id, name).object_row(&ObjectRow::Content(generation.id));
         let row = self.router.get(&key).await?;
         Ok(row.map(|row| Stored::decode(&row)).transpose()?)

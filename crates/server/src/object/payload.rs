@@ -1,6 +1,6 @@
 //! The bytes of a new object while they arrive: summed, and kept.
 //!
-//! A small payload lies in the object's own content row. As soon as it is larger, a blob takes it, so an upload of any
+//! A small payload lies in a row of the object. As soon as it is larger, a blob takes it, so an upload of any
 //! size holds less than 1 MiB.
 
 use bytes::{Bytes, BytesMut};
@@ -16,7 +16,7 @@ use rangehold_protocol::object::write::Payload;
 
 use super::failure::Failure;
 
-/// A payload of at most so many bytes lies in its content row.
+/// A payload of at most so many bytes lies in a row of its object; one of few bytes, in the row of what is known of it.
 pub(super) const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// A payload that arrives.

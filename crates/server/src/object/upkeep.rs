@@ -75,7 +75,7 @@ impl ObjectService {
 }
 
 /// Whether a row of a name uses a blob in the name of this upload. A row that cannot be read may use it.
-fn row_names(key: &[u8], row: &[u8], blob: BlobId, upload: &str) -> bool {
+fn row_names(key: &[u8], row: &Bytes, blob: BlobId, upload: &str) -> bool {
     match ObjectKey::decode(key).map(|key| key.row) {
         Ok(ObjectRow::Head) => Head::decode(row).map_or(true, |head| head.live.uses(blob, upload)),
         Ok(ObjectRow::NotLive(_)) => Generation::decode(row).map_or(true, |old| old.uses(blob, upload)),
@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn rows_of_an_upload_keep_its_blobs_and_rows_that_cannot_be_read_keep_all() {
         let partition = PartitionPrefix::object(BucketId(7), "a/b");
-        let names = |row: ObjectRow<'_>, value: &[u8]| {
-            row_names(&partition.object_row(&row), value, BlobId(1), "own")
+        let names = |row: ObjectRow<'_>, value: &'static [u8]| {
+            row_names(&partition.object_row(&row), &Bytes::from_static(value), BlobId(1), "own")
         };
         let id = |text: &'static str| Cow::Borrowed(text);
         assert!(names(ObjectRow::Upload(id("own")), b""));
@@ -114,6 +114,6 @@ mod tests {
         assert!(!names(ObjectRow::Content(ObjectGeneration(5)), b""));
         assert!(names(ObjectRow::Head, b"damaged"));
         assert!(names(ObjectRow::NotLive(ObjectGeneration(5)), b"damaged"));
-        assert!(row_names(b"not a key of an object", b"", BlobId(1), "own"));
+        assert!(row_names(b"not a key of an object", &Bytes::new(), BlobId(1), "own"));
     }
 }

@@ -23,6 +23,7 @@ mod ended;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use bytes::Bytes;
 use rangehold_map::key::{ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix};
 
 use super::bucket::Bucket;
@@ -122,7 +123,7 @@ impl Ageing {
         bucket: &Bucket,
         now: Micros,
         key: &[u8],
-        row: &[u8],
+        row: &Bytes,
         due: &mut Vec<Due>,
     ) -> Result<Want, ObjectError> {
         let key = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
@@ -134,13 +135,16 @@ impl Ageing {
         match key.row {
             ObjectRow::Head => {
                 let Head { live, intent } = Head::decode(row)?;
+                let has_content_row = live.bytes.is_none();
                 self.has_live = true;
                 match intent {
                     None => self.apply_rules(bucket, &live, 0, now, due),
                     Some(intent) if intent.is_left(now) || bucket.is_over(now) => push(What::Settle(intent)),
                     Some(_) => {}
                 }
-                return Ok(past_contents(bucket, &self.name));
+                if has_content_row {
+                    return Ok(past_contents(bucket, &self.name));
+                }
             }
             ObjectRow::Content(_) => return Ok(past_contents(bucket, &self.name)),
             ObjectRow::NotLive(id) => {

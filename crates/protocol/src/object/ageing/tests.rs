@@ -1,6 +1,5 @@
 //! Rows of a bucket in memory, and what is due.
 
-use bytes::Bytes;
 use rangehold_map::Timestamp;
 use rangehold_map::blob::{BlobId, Extent};
 use rangehold_map::key::BucketId;
@@ -10,7 +9,7 @@ use super::super::generation::tests::{generation, intent};
 use super::*;
 use crate::object::bucket::BucketParameters;
 use crate::object::checksum::{Announced, Crc32c, Md5};
-use crate::object::generation::Draft;
+use crate::object::generation::{Content, Draft};
 use crate::object::intent::Decision;
 use crate::object::parts::Part;
 use crate::object::upload::Progress;
@@ -64,7 +63,9 @@ fn due(bucket: &Bucket, rows: &[(ObjectRow<'_>, Vec<u8>)], days: u64) -> Vec<Wha
     let (mut ageing, mut due) = (Ageing::default(), Vec::new());
     for (row, value) in rows {
         let key = PartitionPrefix::object(bucket.id, NAME).object_row(row);
-        ageing.visit(bucket, after(days), &key, value, &mut due).expect("a row that can be read");
+        ageing
+            .visit(bucket, after(days), &key, &Bytes::copy_from_slice(value), &mut due)
+            .expect("a row that can be read");
     }
     ageing.finish(bucket, after(days), &mut due);
     assert!(due.iter().all(|due| due.name == NAME));
@@ -156,7 +157,9 @@ fn a_change_that_nobody_carries_out_is_due_after_a_minute_and_one_that_was_undon
         let (mut ageing, mut due) = (Ageing::default(), Vec::new());
         let key = PartitionPrefix::object(plain.id, NAME).object_row(&rows[0].0);
         let now = after(0).plus_seconds(seconds);
-        ageing.visit(&plain, now, &key, &rows[0].1, &mut due).expect("a row that can be read");
+        ageing
+            .visit(&plain, now, &key, &Bytes::copy_from_slice(&rows[0].1), &mut due)
+            .expect("a row that can be read");
         due.into_iter().map(|due| due.what).collect::<Vec<_>>()
     };
     let forget = [What::Forget("i".to_owned())];
@@ -194,8 +197,16 @@ fn the_walk_passes_over_contents() {
     let bucket = bucket(json!([]));
     let key = PartitionPrefix::object(bucket.id, NAME);
     let content = key.object_row(&ObjectRow::Content(ObjectGeneration(BORN)));
-    let want = Ageing::default().visit(&bucket, after(0), &content, b"", &mut Vec::new());
-    assert_eq!(want, Ok(Want::Seek(key.object_row(&ObjectRow::NotLive(ObjectGeneration(0))))));
+    let past = Ok(Want::Seek(key.object_row(&ObjectRow::NotLive(ObjectGeneration(0)))));
+    let visit =
+        |key: &[u8], row: Bytes| Ageing::default().visit(&bucket, after(0), key, &row, &mut Vec::new());
+    assert_eq!(visit(&content, Bytes::new()), past);
+    let live = generation(BORN);
+    let small = live.clone().with_few_bytes(&Content::Inline(Bytes::from_static(b"hello")));
+    for (live, want) in [(live, past), (small, Ok(Want::Next))] {
+        let head = Head { live, intent: None }.encode();
+        assert_eq!(visit(&key.object_row(&ObjectRow::Head), head.into()), want);
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The stored form of an object.
 //!
 //! Every version of an object's bytes is a *generation*. The live one is in the name's head row, as a [`Head`]; one
-//! that was replaced or deleted and is still kept has a row of its own, a [`Generation`] whose `state` says so. The
-//! bytes are in a third row, as a [`Content`], which only downloads and copies read.
+//! that was replaced or deleted and is still kept has a row of its own, a [`Generation`] whose `state` says so. Up to
+//! [`BYTES_BESIDE_FIELDS_MAX`] bytes of an object stand in the same row behind its fields, so that a small object is one row.
+//! More bytes are in a third row, as a [`Content`], which only downloads and copies read.
 //!
 //! | in the row | computed when it is shown |
 //! |---|---|
@@ -16,6 +17,7 @@ mod json;
 mod protection;
 mod settings;
 
+use bytes::Bytes;
 use rangehold_map::blob::{BlobId, BlobUser};
 use rangehold_map::key::{BucketId, ObjectGeneration};
 use serde::{Deserialize, Serialize};
@@ -23,9 +25,9 @@ use serde::{Deserialize, Serialize};
 use super::acl::Acl;
 use super::checksum::{Crc32c, Md5, put_base64};
 use super::error::ObjectError;
-use super::limits::INTENT_LEFT_SECONDS;
+use super::limits::{BYTES_BESIDE_FIELDS_MAX, INTENT_LEFT_SECONDS};
 use super::micros::Micros;
-use super::row::{decode_row, encode_row};
+use super::row::{decode_row_with_bytes, encode_row_with_bytes};
 use super::storage_class::StorageClass;
 
 pub use self::content::Content;
@@ -111,19 +113,33 @@ pub struct Generation {
     pub acl: Acl,
     /// How it is encrypted.
     pub encryption: Encryption,
-    /// The blobs that hold its bytes; none if its content row has the bytes themselves.
+    /// The blobs that hold its bytes; none if a row has the bytes themselves.
     pub blobs: Option<BlobUse>,
+    /// The bytes themselves, if they are few: at most [`BYTES_BESIDE_FIELDS_MAX`]. Else there is a content row.
+    #[serde(skip)]
+    pub bytes: Option<Bytes>,
 }
 
 impl Generation {
     /// The stored row.
     pub fn encode(&self) -> Vec<u8> {
-        encode_row(self)
+        encode_row_with_bytes(self, self.bytes.as_ref())
     }
 
-    /// Reads the row of a generation that is not live.
-    pub fn decode(row: &[u8]) -> Result<Self, ObjectError> {
-        decode_row("a generation", row)
+    /// Reads the row of a generation that is not live. Its bytes are not copied.
+    pub fn decode(row: &Bytes) -> Result<Self, ObjectError> {
+        let (generation, bytes) = decode_row_with_bytes("a generation", row)?;
+        Ok(Self { bytes, ..generation })
+    }
+
+    /// Takes the bytes of a content, if they are few enough to stand in its own row. Else the caller writes a content row.
+    #[must_use]
+    pub fn with_few_bytes(self, content: &Content) -> Self {
+        let bytes = match content {
+            Content::Inline(bytes) if bytes.len() <= BYTES_BESIDE_FIELDS_MAX => Some(bytes.clone()),
+            _ => None,
+        };
+        Self { bytes, ..self }
     }
 
     /// The entity tag: it changes with the generation and with the metageneration. As the real service's, it is
@@ -224,12 +240,14 @@ pub struct Head {
 impl Head {
     /// The stored row.
     pub fn encode(&self) -> Vec<u8> {
-        encode_row(self)
+        encode_row_with_bytes(self, self.live.bytes.as_ref())
     }
 
-    /// Reads a head row.
-    pub fn decode(row: &[u8]) -> Result<Self, ObjectError> {
-        decode_row("a head", row)
+    /// Reads a head row. The bytes of the object are not copied.
+    pub fn decode(row: &Bytes) -> Result<Self, ObjectError> {
+        let (mut head, bytes): (Self, _) = decode_row_with_bytes("a head", row)?;
+        head.live.bytes = bytes;
+        Ok(head)
     }
 }
 
@@ -262,6 +280,7 @@ pub(super) mod tests {
             acl: Acl::default(),
             encryption: Encryption::Default,
             blobs: None,
+            bytes: None,
         }
     }
 
@@ -272,12 +291,28 @@ pub(super) mod tests {
         live.settings.custom_time = Some(Micros::new(5));
         live.blobs = Some(BlobUse { upload: "u".to_owned(), blobs: vec![BlobId(9)] });
         let head = Head { live, intent: Some(intent()) };
-        let row = head.encode();
+        let row = Bytes::from(head.encode());
         assert_eq!(Head::decode(&row), Ok(head.clone()));
-        assert_eq!(Generation::decode(&head.live.encode()), Ok(head.live));
-        assert!(Head::decode(&row[..row.len() - 1]).is_err());
-        assert!(Head::decode(&[]).is_err());
-        assert!(Head::decode(&[9, 0]).expect_err("another form").message.contains("unknown form 9"));
+        assert_eq!(Generation::decode(&head.live.encode().into()), Ok(head.live));
+        assert!(Head::decode(&row.slice(..row.len() - 1)).is_err());
+        assert!(Head::decode(&Bytes::new()).is_err());
+        let other = Bytes::from_static(&[9, 0]);
+        assert!(Head::decode(&other).expect_err("another form").message.contains("unknown form 9"));
+    }
+
+    #[test]
+    fn few_bytes_stand_behind_the_fields_of_their_row() {
+        for (length, is_there) in
+            [(0, true), (BYTES_BESIDE_FIELDS_MAX, true), (BYTES_BESIDE_FIELDS_MAX + 1, false)]
+        {
+            let bytes = Bytes::from(vec![7; length]);
+            let live = generation(5).with_few_bytes(&Content::Inline(bytes.clone()));
+            assert_eq!(live.bytes, is_there.then_some(bytes));
+            let head = Head { live, intent: Some(intent()) };
+            assert_eq!(Head::decode(&head.encode().into()), Ok(head.clone()));
+            assert_eq!(Generation::decode(&head.live.encode().into()), Ok(head.live));
+        }
+        assert_eq!(generation(5).with_few_bytes(&Content::Extents(Vec::new())).bytes, None);
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod token;
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
 use rangehold_map::KeyRange;
 use rangehold_map::key::{
     BucketId, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix, after_prefix, bucket_objects,
@@ -251,7 +252,7 @@ impl<'a> Listing<'a> {
     }
 
     /// Takes the next row. `put` is called for each item, in the order of the page.
-    pub fn visit(&mut self, key: &[u8], value: &[u8], mut put: impl FnMut(&str, &Generation)) -> Want {
+    pub fn visit(&mut self, key: &[u8], value: &Bytes, mut put: impl FnMut(&str, &Generation)) -> Want {
         match self.take(key, value, &mut put) {
             Ok(want) => want,
             Err(fault) => {
@@ -307,11 +308,11 @@ impl<'a> Listing<'a> {
     fn take(
         &mut self,
         key: &[u8],
-        value: &[u8],
+        value: &Bytes,
         put: &mut impl FnMut(&str, &Generation),
     ) -> Result<Want, ObjectError> {
         self.rows += 1;
-        // Half of the rows are contents: they are known by the bytes of their keys.
+        // Of objects that are not small, half of the rows are contents: they are known by the bytes of their keys.
         let is_same_name = !self.partition.is_empty() && key.starts_with(&self.partition);
         if is_same_name && self.request.shown == Shown::Live {
             return Ok(self.pass_over(&ObjectRow::Head));
@@ -351,7 +352,7 @@ impl<'a> Listing<'a> {
     }
 
     /// The live generation of the name's head, unless a change has taken it away.
-    fn live(&mut self, head: &[u8]) -> Result<Option<Generation>, ObjectError> {
+    fn live(&mut self, head: &Bytes) -> Result<Option<Generation>, ObjectError> {
         let Head { live, intent } = Head::decode(head)?;
         let Some(intent) = intent else { return Ok(Some(live)) };
         if self.gone.is_some_and(|gone| gone.contains(&intent.id)) {

@@ -16,12 +16,12 @@ const NOW: Micros = Micros::new(1_000);
 type Stored = BTreeMap<String, (Option<u64>, BTreeMap<u64, bool>)>;
 
 /// The rows of what is stored, in their order. Each name has an upload too, as a row that no listing shows.
-fn rows(stored: &Stored) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn rows(stored: &Stored) -> Vec<(Vec<u8>, Bytes)> {
     let mut rows = Vec::new();
     for (name, (live, others)) in stored {
         let mut put = |row: ObjectRow<'_>, value: Vec<u8>| {
             let key = ObjectKey { bucket: BUCKET, name: name.as_str().into(), row };
-            rows.push((key.encode(), value));
+            rows.push((key.encode(), Bytes::from(value)));
         };
         if let Some(number) = live {
             put(ObjectRow::Head, Head { live: generation(*number), intent: None }.encode());
@@ -44,7 +44,7 @@ fn rows(stored: &Stored) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// One page, read as the engine reads it; and how many rows that took.
-fn page(rows: &[(Vec<u8>, Vec<u8>)], request: &ListRequest) -> (Vec<(String, u64)>, PageEnd, usize) {
+fn page(rows: &[(Vec<u8>, Bytes)], request: &ListRequest) -> (Vec<(String, u64)>, PageEnd, usize) {
     let keys = request.keys(BUCKET);
     let mut listing = Listing::new(request, BUCKET, NOW);
     let mut items = Vec::new();
@@ -68,7 +68,7 @@ fn page(rows: &[(Vec<u8>, Vec<u8>)], request: &ListRequest) -> (Vec<(String, u64
 }
 
 /// All items and prefixes, page by page.
-fn walk(rows: &[(Vec<u8>, Vec<u8>)], request: &ListRequest) -> (Vec<(String, u64)>, Vec<String>) {
+fn walk(rows: &[(Vec<u8>, Bytes)], request: &ListRequest) -> (Vec<(String, u64)>, Vec<String>) {
     let (mut items, mut prefixes) = (Vec::new(), Vec::new());
     let mut request = request.clone();
     loop {
@@ -307,7 +307,7 @@ fn a_name_that_is_replaced_between_two_pages_is_shown_once() {
 fn a_source_of_a_change_is_noted_and_left_out_when_it_is_known_to_be_gone() {
     let key = |name: &str| ObjectKey { bucket: BUCKET, name: name.into(), row: ObjectRow::Head }.encode();
     let rows = [("a/1", None), ("a/2", Some(intent())), ("b", Some(intent()))]
-        .map(|(name, intent)| (key(name), Head { live: generation(5), intent }.encode()));
+        .map(|(name, intent)| (key(name), Bytes::from(Head { live: generation(5), intent }.encode())));
     let gone = BTreeSet::from([intent().id]);
     for (shown, delimiter, seen, seen_without) in [
         (Shown::Live, "", &["a/1", "a/2", "b"][..], &["a/1"][..]),

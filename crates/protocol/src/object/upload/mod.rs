@@ -101,7 +101,7 @@ impl Session {
 /// How an upload ended, for requests that come later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// It made this generation.
+    /// It made this generation, which is kept without its bytes.
     Finished(Box<Generation>),
     /// The client cancelled it.
     Cancelled,

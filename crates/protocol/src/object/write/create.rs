@@ -16,7 +16,7 @@ use crate::object::upload::{Answer, Session};
 /// The bytes of a new generation: what is stored, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
-    content: Vec<u8>,
+    content: Content,
     size: u64,
     crc32c: Crc32c,
     md5: Option<Md5>,
@@ -31,7 +31,7 @@ impl Payload {
         let blobs = content.blobs();
         let uses = BlobUse { upload: upload.to_owned(), blobs };
         Self {
-            content: content.encode(),
+            content: content.clone(),
             size: content.size(),
             crc32c,
             md5,
@@ -105,8 +105,10 @@ impl Judge for Create<'_> {
         }
         let new = out.answer.clone();
         self.to.put(&new, &mut out.changes);
-        let content = self.to.key(&ObjectRow::Content(new.id));
-        out.changes.push((content, Some(self.payload.content.clone())));
+        if new.bytes.is_none() {
+            let content = self.to.key(&ObjectRow::Content(new.id));
+            out.changes.push((content, Some(self.payload.content.encode())));
+        }
         if let Some(upload) = self.ends_upload {
             out.changes.push((self.to.key(&ObjectRow::Upload(upload.into())), None));
             let answer = Answer::Finished(Box::new(new)).encode(now);
@@ -132,7 +134,7 @@ impl Create<'_> {
             bucket.check_public(acl)?;
         }
         let acl = draft.acl.as_ref().unwrap_or(&bucket.default_object_acl).clone();
-        Ok(Generation {
+        let generation = Generation {
             id: ObjectGeneration::of(stamp),
             metageneration: 1,
             state: State::Live,
@@ -150,7 +152,9 @@ impl Create<'_> {
             acl,
             encryption: encryption(bucket, draft)?,
             blobs: payload.blobs.clone(),
-        })
+            bytes: None,
+        };
+        Ok(generation.with_few_bytes(&payload.content))
     }
 }
 

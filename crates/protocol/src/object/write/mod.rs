@@ -203,7 +203,9 @@ impl Name<'_> {
         if generation.state != State::Live {
             out.changes.push((self.key(&ObjectRow::NotLive(generation.id)), None));
         }
-        out.changes.push((self.key(&ObjectRow::Content(generation.id)), None));
+        if generation.bytes.is_none() {
+            out.changes.push((self.key(&ObjectRow::Content(generation.id)), None));
+        }
         out.releases.extend(generation.releases(self.bucket.id, self.name));
     }
 }

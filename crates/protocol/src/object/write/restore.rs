@@ -56,10 +56,12 @@ impl Judge for Restore<'_> {
         if !deleted.can_be_restored(now) {
             return Err(self.not_deleted().into());
         }
-        let content = row(rows, 2).ok_or_else(|| {
+        let content = row(rows, 2);
+        if deleted.bytes.is_none() && content.is_none() {
             let (bucket, name) = (&self.of.bucket.name, self.of.shown());
-            ObjectError::damaged(format_args!("{bucket}/{name}#{} has no content", self.generation.0))
-        })?;
+            let damage = format_args!("{bucket}/{name}#{} has no content", self.generation.0);
+            return Err(ObjectError::damaged(damage).into());
+        }
         self.conditions.check(old.as_ref(), Purpose::Write)?;
         let mut new = Generation {
             id: ObjectGeneration::of(stamp),
@@ -77,10 +79,12 @@ impl Judge for Restore<'_> {
             self.of.retire(old, true, now, &mut out)?;
         }
         self.of.put(&new, &mut out.changes);
-        out.changes.push((self.of.key(&ObjectRow::Content(new.id)), Some(content.to_vec())));
         // The new generation takes the content over, so the blobs keep their user.
         out.changes.push((self.of.key(&ObjectRow::NotLive(deleted.id)), None));
-        out.changes.push((self.of.key(&ObjectRow::Content(deleted.id)), None));
+        if let Some(content) = content {
+            out.changes.push((self.of.key(&ObjectRow::Content(new.id)), Some(content.to_vec())));
+            out.changes.push((self.of.key(&ObjectRow::Content(deleted.id)), None));
+        }
         Ok(out)
     }
 }
