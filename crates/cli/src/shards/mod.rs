@@ -8,6 +8,7 @@ mod access;
 mod answer;
 mod any_map;
 mod exec;
+mod import;
 mod map;
 mod mapping;
 mod query;
