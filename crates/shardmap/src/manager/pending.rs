@@ -17,7 +17,8 @@ impl ShardMapManager {
     }
 
     /// Ends every abandoned operation: does it if possible, and otherwise undoes it. Call this from time to time.
-    /// Returns how many were ended, and for the others why they could not be ended.
+    /// Returns how many were ended, and for the others why they could not be ended. A caller that tells how far it is
+    /// calls [`ShardMapManager::end_abandoned`] for each.
     ///
     /// # Errors
     ///
@@ -26,12 +27,23 @@ impl ShardMapManager {
         let (mut ended, mut failed) = (0, Vec::new());
         for operation in self.pending_operations().await?.into_iter().filter(|operation| operation.abandoned)
         {
-            let met = Met { operation: operation.id };
-            match self.0.operations.settle(&met, Category::Manager, true).await {
+            match self.end_abandoned(&operation).await {
                 Ok(()) => ended += 1,
                 Err(error) => failed.push(error),
             }
         }
         Ok((ended, failed))
+    }
+
+    /// Ends one abandoned operation: does it if possible, and otherwise undoes it. An operation that has ended meanwhile is
+    /// not an error.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::PendingOperation`] if its owner has renewed its lease, or if the operation can be neither done nor
+    /// undone now; [`crate::Code::StorageOperationFailure`].
+    pub async fn end_abandoned(&self, operation: &PendingOperation) -> Result<(), Error> {
+        let met = Met { operation: operation.id };
+        self.0.operations.settle(&met, Category::Manager, true).await
     }
 }
