@@ -8,28 +8,38 @@ use rangehold_shardmap::limits::MAPPINGS_PER_OPERATION_MAX;
 use rangehold_shardmap::{KindOfMap, ListShardMap, Location, RangeShardMap, Shard, ShardKey, ShardMap};
 use serde_json::json;
 
+use super::Common;
 use super::answer::Answer;
 use super::any_map::key_of;
+use crate::progress::Progress;
 
 /// Adds the mappings of a file to a list map.
-pub(super) async fn import_points(map: &ListShardMap<ShardKey>, file: &Path) -> Result<Answer> {
+pub(super) async fn import_points(
+    map: &ListShardMap<ShardKey>,
+    common: &Common,
+    file: &Path,
+) -> Result<Answer> {
     let shards = shards_by_location(map).await?;
     let read = |words: &[&str]| match words {
         [key, shard] => Ok((key_of(map, key)?, shard_named(&shards, shard)?)),
         _ => bail!("a line of a list map has a key and a shard's location"),
     };
     let lines = lines_of(file, read)?;
-    let mut added = 0;
+    let mut added = Added::none(common, lines.len());
     for part in lines.chunks(MAPPINGS_PER_OPERATION_MAX) {
         let part = part.iter().map(|(key, shard)| (key, shard)).collect();
-        added += map.add_many(part).await.with_context(|| imported(added))?.len();
-        eprintln!("{}", imported(added));
+        let new = map.add_many(part).await.with_context(|| added.so_far())?;
+        added.more(new.len());
     }
-    Ok(Answer::new(json!({ "added": added }), format!("{added} mappings were added\n")))
+    Ok(added.all())
 }
 
 /// Adds the mappings of a file to a range map.
-pub(super) async fn import_ranges(map: &RangeShardMap<ShardKey>, file: &Path) -> Result<Answer> {
+pub(super) async fn import_ranges(
+    map: &RangeShardMap<ShardKey>,
+    common: &Common,
+    file: &Path,
+) -> Result<Answer> {
     let shards = shards_by_location(map).await?;
     let read = |words: &[&str]| match words {
         [low, high, shard] => {
@@ -39,17 +49,41 @@ pub(super) async fn import_ranges(map: &RangeShardMap<ShardKey>, file: &Path) ->
         _ => bail!("a line of a range map has two keys and a shard's location"),
     };
     let lines = lines_of(file, read)?;
-    let mut added = 0;
+    let mut added = Added::none(common, lines.len());
     for part in lines.chunks(MAPPINGS_PER_OPERATION_MAX) {
         let part = part.iter().map(|(low, high, shard)| (low, high.as_ref(), shard)).collect();
-        added += map.add_many(part).await.with_context(|| imported(added))?.len();
-        eprintln!("{}", imported(added));
+        let new = map.add_many(part).await.with_context(|| added.so_far())?;
+        added.more(new.len());
     }
-    Ok(Answer::new(json!({ "added": added }), format!("{added} mappings were added\n")))
+    Ok(added.all())
 }
 
-fn imported(count: usize) -> String {
-    format!("{count} mappings are added")
+/// How many mappings are added, and the line that shows it.
+struct Added {
+    count: usize,
+    progress: Progress,
+}
+
+impl Added {
+    fn none(common: &Common, total: usize) -> Self {
+        Self { count: 0, progress: common.progress("importing", "mappings", total) }
+    }
+
+    fn more(&mut self, count: usize) {
+        self.count += count;
+        self.progress.add(count as u64);
+        self.progress.say(&self.so_far());
+    }
+
+    fn so_far(&self) -> String {
+        format!("{} mappings are added", self.count)
+    }
+
+    fn all(self) -> Answer {
+        self.progress.end();
+        let count = self.count;
+        Answer::new(json!({ "added": count }), format!("{count} mappings were added\n"))
+    }
 }
 
 async fn shards_by_location<M: KindOfMap>(map: &ShardMap<ShardKey, M>) -> Result<HashMap<Location, Shard>> {

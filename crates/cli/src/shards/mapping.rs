@@ -11,6 +11,7 @@ use rangehold_shardmap::{
 };
 use serde_json::json;
 
+use super::Common;
 use super::answer::{Answer, mappings, sentence};
 use super::any_map::{AnyMap, key_of, of_either};
 use super::import::{import_points, import_ranges};
@@ -192,7 +193,7 @@ fn of_kind<M: KindOfMap>(_: &ShardMap<ShardKey, M>, all: &[Mapping<ShardKey>]) -
 }
 
 /// Runs a command about the mappings of a map.
-pub(super) async fn run(map: &AnyMap, command: &MappingCommand) -> Result<Answer> {
+pub(super) async fn run(map: &AnyMap, common: &Common, command: &MappingCommand) -> Result<Answer> {
     match (map, command) {
         (AnyMap::List(map), MappingCommand::Add { key, high, shard, offline }) => {
             add_point(map, key, high.as_deref(), shard, *offline).await
@@ -211,8 +212,8 @@ pub(super) async fn run(map: &AnyMap, command: &MappingCommand) -> Result<Answer
             let merged = map.merge(&left, &map.get(high).await?).await?;
             Ok(sentence(&map, "merged into ", &[merged]))
         }
-        (AnyMap::List(map), MappingCommand::Import { file }) => import_points(map, file).await,
-        (AnyMap::Range(map), MappingCommand::Import { file }) => import_ranges(map, file).await,
+        (AnyMap::List(map), MappingCommand::Import { file }) => import_points(map, common, file).await,
+        (AnyMap::Range(map), MappingCommand::Import { file }) => import_ranges(map, common, file).await,
         (AnyMap::List(_), MappingCommand::Split { .. } | MappingCommand::Merge(_)) => {
             bail!("this is a list map: only the ranges of a range map can be split and merged")
         }

@@ -23,6 +23,7 @@ use rangehold_shardmap::{Code, CreateMode, Location, ManagerOptions, ShardMapMan
 use serde_json::json;
 
 use self::answer::Answer;
+use crate::progress::Progress;
 
 /// `rangehold shards`
 #[derive(Debug, Args)]
@@ -136,21 +137,23 @@ async fn run_command(Shards { common, command }: &Shards) -> Result<Answer> {
         Command::Init { .. } | Command::Adopt(_) => unreachable!("both returned above"),
         Command::Map(command) => map::run(&manager, command).await,
         Command::Shard(command) => shard::run(&any_map::any(&manager, common).await?, command).await,
-        Command::Mapping(command) => mapping::run(&any_map::any(&manager, common).await?, command).await,
+        Command::Mapping(command) => {
+            mapping::run(&any_map::any(&manager, common).await?, common, command).await
+        }
         Command::Locate { key } => mapping::locate(&any_map::any(&manager, common).await?, key).await,
         Command::List(list) => mapping::list(&any_map::any(&manager, common).await?, list).await,
         Command::Query(query) => query::query(&any_map::any(&manager, common).await?, common, query).await,
         Command::View(table) => query::view(&any_map::any(&manager, common).await?, table).await,
         Command::Guard(table) => query::guard(&any_map::any(&manager, common).await?, table).await,
         Command::Schema(command) => schema::run(&manager, command).await,
-        Command::Check => recovery::check(&manager).await,
-        Command::Upgrade => recovery::upgrade(&manager).await,
+        Command::Check => recovery::check(&manager, common).await,
+        Command::Upgrade => recovery::upgrade(&manager, common).await,
         Command::Pending => recovery::pending(&manager).await,
         Command::Recover(recover) => recovery::recover(&manager, common, recover).await,
         Command::Provision(provision) => {
-            tenants::provision(&any_map::any(&manager, common).await?, provision).await
+            tenants::provision(&any_map::any(&manager, common).await?, common, provision).await
         }
-        Command::Exec(exec) => exec::exec(&manager, exec).await,
+        Command::Exec(exec) => exec::exec(&manager, common, exec).await,
         Command::Sizes => tenants::sizes(&any_map::any(&manager, common).await?).await,
     }
 }
@@ -187,5 +190,15 @@ impl Common {
             };
             anyhow::Error::from(error).context(hint)
         })
+    }
+
+    /// Begins the line that shows how many of all `things` are done. A caller that wants JSON is a program, and sees none.
+    fn progress(&self, step: &'static str, things: &str, total: usize) -> Progress {
+        Progress::begin(self.output == Output::Json, step, things, Some(total as u64))
+    }
+
+    /// Begins the line that shows that a step which is done as a whole is under way.
+    fn waiting(&self, step: &'static str) -> Progress {
+        Progress::waiting(self.output == Output::Json, step)
     }
 }

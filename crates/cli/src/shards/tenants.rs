@@ -77,7 +77,7 @@ pub(super) async fn adopt(common: &Common, adopt: &Adopt) -> Result<Answer> {
 }
 
 /// Gives a new tenant, or the next ranges, a shard.
-pub(super) async fn provision(map: &AnyMap, provision: &Provision) -> Result<Answer> {
+pub(super) async fn provision(map: &AnyMap, common: &Common, provision: &Provision) -> Result<Answer> {
     let policy: PlacementPolicy = provision.fewest.parse()?;
     match (map, &provision.key, &provision.every) {
         (AnyMap::List(map), Some(key), None) => {
@@ -95,7 +95,10 @@ pub(super) async fn provision(map: &AnyMap, provision: &Provision) -> Result<Ans
                 Some(now) => key_of(map, now)?,
                 None => map.now().await?.context("give the current key by --now KEY")?,
             };
+            // All ranges are added in one operation, so there is nothing to count meanwhile.
+            let progress = common.waiting("placing ranges");
             let made = map.provision_ranges(every, provision.ahead, &now, policy).await?;
+            progress.end();
             if made.is_empty() {
                 let text = format!("there are already {} ranges ahead\n", provision.ahead);
                 return Ok(Answer::new(Value::Array(Vec::new()), text));
