@@ -9,10 +9,12 @@ mod answer;
 mod any_map;
 mod exec;
 mod import;
+mod limits;
 mod map;
 mod mapping;
 mod query;
 mod recovery;
+mod retries;
 mod schema;
 mod shard;
 mod tenants;
@@ -23,6 +25,7 @@ use rangehold_shardmap::{Code, CreateMode, Location, ManagerOptions, ShardMapMan
 use serde_json::json;
 
 use self::answer::Answer;
+use self::retries::Retries;
 use crate::progress::Progress;
 
 /// `rangehold shards`
@@ -48,6 +51,8 @@ pub(crate) struct Common {
     /// The form of the output: text for people, json for programs.
     #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
     output: Output,
+    #[command(flatten)]
+    retries: Retries,
 }
 
 /// The form of the output.
@@ -167,14 +172,16 @@ async fn init(common: &Common, replace: bool) -> Result<Answer> {
 }
 
 impl Common {
-    /// The location of the global map, and how to connect to databases.
+    /// The location of the global map, how to connect to databases, and how often to try again.
     fn reach(&self) -> Result<(rangehold_shardmap::Location, ManagerOptions)> {
         let url = self.global.as_deref().context(
             "give the location of the global map by --global sqlite:PATH or --global postgres://..., or set RANGEHOLD_SHARDS_GLOBAL",
         )?;
         let (location, postgres) = access::reach(url)?;
         let owner = format!("rangehold shards, process {}", std::process::id());
-        Ok((location, ManagerOptions { postgres: Some(postgres), owner, ..ManagerOptions::default() }))
+        let retries = self.retries.policy()?;
+        let postgres = Some(postgres);
+        Ok((location, ManagerOptions { postgres, owner, retries, ..ManagerOptions::default() }))
     }
 
     async fn open(&self) -> Result<ShardMapManager> {
