@@ -6,6 +6,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 
 use crate::{pooler, postgres};
 
@@ -28,6 +29,8 @@ pub enum Part {
     PostgreSql,
     /// The pooler in front of it.
     PgBouncer,
+    /// The program that gives another program a terminal.
+    Script,
 }
 
 impl Part {
@@ -35,6 +38,11 @@ impl Part {
         match self {
             Self::PostgreSql => postgres::installed().is_some(),
             Self::PgBouncer => Path::new(pooler::PROGRAM).is_file(),
+            Self::Script => {
+                // Other systems have programs of this name with other arguments.
+                let said = Command::new("script").arg("--version").output();
+                said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains("util-linux"))
+            }
         }
     }
 
@@ -44,6 +52,7 @@ impl Part {
                 "PostgreSQL; install Debian's package postgresql, or name its folder in RANGEHOLD_POSTGRES_BIN"
             }
             Self::PgBouncer => "pgbouncer; install Debian's package pgbouncer",
+            Self::Script => "script of util-linux; install Debian's package bsdutils",
         }
     }
 }

@@ -14,15 +14,24 @@ pub(crate) struct Progress(ProgressBar);
 impl Progress {
     /// Begins the line of a step, such as `reading`, with the number of `things` if it is known.
     pub(crate) fn begin(is_hidden: bool, step: &'static str, things: &str, total: Option<u64>) -> Self {
-        let target = if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(total, target).with_message(step);
         let form = match total {
             Some(_) => format!(
                 "{{msg}} [{{bar:30}}] {{human_pos}}/{{human_len}} {things}, {{per_sec}}, {{eta}} left"
             ),
             None => format!("{{spinner}} {{msg}} {{human_pos}} {things}, {{per_sec}}, {{elapsed}}"),
         };
-        bar.set_style(ProgressStyle::with_template(&form).expect("the template is well formed"));
+        Self::of_form(is_hidden, step, &form, total)
+    }
+
+    /// Begins the line of a step that is done as a whole.
+    pub(crate) fn waiting(is_hidden: bool, step: &'static str) -> Self {
+        Self::of_form(is_hidden, step, "{spinner} {msg}, {elapsed}", None)
+    }
+
+    fn of_form(is_hidden: bool, step: &'static str, form: &str, total: Option<u64>) -> Self {
+        let target = if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(total, target).with_message(step);
+        bar.set_style(ProgressStyle::with_template(form).expect("the template is well formed"));
         bar.enable_steady_tick(TICK);
         Self(bar)
     }
@@ -30,6 +39,11 @@ impl Progress {
     /// So many more are done.
     pub(crate) fn add(&self, count: u64) {
         self.0.inc(count);
+    }
+
+    /// Prints a line that stays, also if the line of progress is hidden.
+    pub(crate) fn say(&self, line: &str) {
+        self.0.suspend(|| eprintln!("{line}"));
     }
 
     /// Removes the line.

@@ -8,6 +8,7 @@ use rangehold_shardmap::tenants::{Rollout, RolloutState};
 use rangehold_shardmap::{Location, ShardMapManager};
 use serde_json::json;
 
+use super::Common;
 use super::answer::Answer;
 use crate::text_table::text_table;
 
@@ -26,7 +27,7 @@ pub(crate) struct Exec {
 }
 
 /// Runs a script in all shards, or shows where it ran.
-pub(super) async fn exec(manager: &ShardMapManager, exec: &Exec) -> Result<Answer> {
+pub(super) async fn exec(manager: &ShardMapManager, common: &Common, exec: &Exec) -> Result<Answer> {
     let script = std::fs::read_to_string(&exec.file)
         .with_context(|| format!("cannot read the script {}", exec.file.display()))?;
     let of_file =
@@ -35,7 +36,7 @@ pub(super) async fn exec(manager: &ShardMapManager, exec: &Exec) -> Result<Answe
     let shards = manager.shard_locations().await?;
     let states = match exec.plan {
         true => manager.rollout_states(&rollout, &shards).await,
-        false => manager.roll_out(&rollout, &shards).await?,
+        false => run_in_all(manager, common, &rollout, &shards).await?,
     };
     let failed = states.iter().filter(|(_, state)| matches!(state, RolloutState::Failed { .. })).count();
     let rows: Vec<[String; 3]> = states.iter().map(state_row).collect();
@@ -45,6 +46,18 @@ pub(super) async fn exec(manager: &ShardMapManager, exec: &Exec) -> Result<Answe
         .collect();
     let why = format!("{failed} shards failed: remove the cause, and run the same command again");
     Ok(Answer::new(json, text_table(["shard", "state", ""], &rows)).or_failed((failed > 0).then_some(why)))
+}
+
+async fn run_in_all(
+    manager: &ShardMapManager,
+    common: &Common,
+    rollout: &Rollout,
+    shards: &[Location],
+) -> Result<Vec<(Location, RolloutState)>> {
+    let progress = common.progress("running", "shards", shards.len());
+    let states = manager.roll_out_watched(rollout, shards, |_, _| progress.add(1)).await?;
+    progress.end();
+    Ok(states)
 }
 
 fn state_row((location, state): &(Location, RolloutState)) -> [String; 3] {

@@ -1,20 +1,20 @@
 //! `rangehold shards mapping`, `locate` and `list`: the mappings of keys to shards.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use rangehold_shardmap::limits::MAPPINGS_PER_OPERATION_MAX;
 use rangehold_shardmap::{
     Drain, KindOfMap, ListShardMap, Location, LockToken, LookIn, Mapping, MappingChange, RangeShardMap,
-    Shard, ShardKey, ShardMap,
+    ShardKey, ShardMap,
 };
 use serde_json::json;
 
+use super::Common;
 use super::answer::{Answer, mappings, sentence};
 use super::any_map::{AnyMap, key_of, of_either};
+use super::import::{import_points, import_ranges};
 
 /// `rangehold shards mapping ...`. A mapping is named by one of its keys; `start` is the least key.
 #[derive(Debug, Subcommand)]
@@ -193,7 +193,7 @@ fn of_kind<M: KindOfMap>(_: &ShardMap<ShardKey, M>, all: &[Mapping<ShardKey>]) -
 }
 
 /// Runs a command about the mappings of a map.
-pub(super) async fn run(map: &AnyMap, command: &MappingCommand) -> Result<Answer> {
+pub(super) async fn run(map: &AnyMap, common: &Common, command: &MappingCommand) -> Result<Answer> {
     match (map, command) {
         (AnyMap::List(map), MappingCommand::Add { key, high, shard, offline }) => {
             add_point(map, key, high.as_deref(), shard, *offline).await
@@ -212,8 +212,8 @@ pub(super) async fn run(map: &AnyMap, command: &MappingCommand) -> Result<Answer
             let merged = map.merge(&left, &map.get(high).await?).await?;
             Ok(sentence(&map, "merged into ", &[merged]))
         }
-        (AnyMap::List(map), MappingCommand::Import { file }) => import_points(map, file).await,
-        (AnyMap::Range(map), MappingCommand::Import { file }) => import_ranges(map, file).await,
+        (AnyMap::List(map), MappingCommand::Import { file }) => import_points(map, common, file).await,
+        (AnyMap::Range(map), MappingCommand::Import { file }) => import_ranges(map, common, file).await,
         (AnyMap::List(_), MappingCommand::Split { .. } | MappingCommand::Merge(_)) => {
             bail!("this is a list map: only the ranges of a range map can be split and merged")
         }
@@ -250,65 +250,6 @@ async fn add_range(
         false => map.add(&low, high.as_ref(), &shard).await?,
     };
     Ok(sentence(map, "added ", &[added]))
-}
-
-async fn import_points(map: &ListShardMap<ShardKey>, file: &Path) -> Result<Answer> {
-    let shards = shards_by_location(map).await?;
-    let read = |words: &[&str]| match words {
-        [key, shard] => Ok((key_of(map, key)?, shard_named(&shards, shard)?)),
-        _ => bail!("a line of a list map has a key and a shard's location"),
-    };
-    let lines = lines_of(file, read)?;
-    let mut added = 0;
-    for part in lines.chunks(MAPPINGS_PER_OPERATION_MAX) {
-        let part = part.iter().map(|(key, shard)| (key, shard)).collect();
-        added += map.add_many(part).await.with_context(|| imported(added))?.len();
-        eprintln!("{}", imported(added));
-    }
-    Ok(Answer::new(json!({ "added": added }), format!("{added} mappings were added\n")))
-}
-
-async fn import_ranges(map: &RangeShardMap<ShardKey>, file: &Path) -> Result<Answer> {
-    let shards = shards_by_location(map).await?;
-    let read = |words: &[&str]| match words {
-        [low, high, shard] => {
-            let high = if *high == "end" { None } else { Some(key_of(map, high)?) };
-            Ok((key_of(map, low)?, high, shard_named(&shards, shard)?))
-        }
-        _ => bail!("a line of a range map has two keys and a shard's location"),
-    };
-    let lines = lines_of(file, read)?;
-    let mut added = 0;
-    for part in lines.chunks(MAPPINGS_PER_OPERATION_MAX) {
-        let part = part.iter().map(|(low, high, shard)| (low, high.as_ref(), shard)).collect();
-        added += map.add_many(part).await.with_context(|| imported(added))?.len();
-        eprintln!("{}", imported(added));
-    }
-    Ok(Answer::new(json!({ "added": added }), format!("{added} mappings were added\n")))
-}
-
-fn imported(count: usize) -> String {
-    format!("{count} mappings are added")
-}
-
-async fn shards_by_location<M: KindOfMap>(map: &ShardMap<ShardKey, M>) -> Result<HashMap<Location, Shard>> {
-    Ok(map.shards().await?.into_iter().map(|shard| (shard.location().clone(), shard)).collect())
-}
-
-fn shard_named(shards: &HashMap<Location, Shard>, name: &str) -> Result<Shard> {
-    let shard = shards.get(&Location::parse(name)?).cloned();
-    shard.with_context(|| format!("the map has no shard at {name}"))
-}
-
-/// The lines of a file, each read as words. An error names its line.
-fn lines_of<T>(file: &Path, read: impl Fn(&[&str]) -> Result<T>) -> Result<Vec<T>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let one = |(index, line): (usize, &str)| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        read(&words).with_context(|| format!("line {} of {}: {line:?}", index + 1, file.display()))
-    };
-    lines.map(one).collect()
 }
 
 /// The changes that maps of both kinds have.

@@ -8,20 +8,28 @@ mod access;
 mod answer;
 mod any_map;
 mod exec;
+mod import;
+mod limits;
 mod map;
 mod mapping;
+mod metrics;
 mod query;
 mod recovery;
+mod retries;
 mod schema;
 mod shard;
 mod tenants;
 
-use anyhow::{Context, Result};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use rangehold_shardmap::{Code, CreateMode, Location, ManagerOptions, ShardMapManager};
+use rangehold_shardmap::{Code, CreateMode, Location, ManagerOptions, Metrics, ShardMapManager};
 use serde_json::json;
 
 use self::answer::Answer;
+use self::retries::Retries;
+use crate::progress::Progress;
 
 /// `rangehold shards`
 #[derive(Debug, Args)]
@@ -46,6 +54,11 @@ pub(crate) struct Common {
     /// The form of the output: text for people, json for programs.
     #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
     output: Output,
+    #[command(flatten)]
+    retries: Retries,
+    /// When the command has ended, also if it failed, write what it has counted to this file, as text for Prometheus.
+    #[arg(long, value_name = "FILE", global = true)]
+    metrics: Option<PathBuf>,
 }
 
 /// The form of the output.
@@ -110,67 +123,93 @@ enum Command {
 }
 
 /// Runs a command.
-pub(crate) fn run(shards: &Shards) -> Result<()> {
+pub(crate) fn run(Shards { common, command }: &Shards) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-    let answer = runtime.block_on(run_command(shards))?;
-    match shards.common.output {
+    let (answer, counted) = match runtime.block_on(common.manager_for(command)) {
+        Ok(manager) => {
+            let answer = runtime.block_on(run_command(&manager, common, command));
+            (answer, manager.metrics().prometheus())
+        }
+        // No manager has counted anything. Zeros replace the counts of an earlier command.
+        Err(error) => (Err(error), Metrics::default().prometheus()),
+    };
+    let written = common.metrics.as_deref().map_or(Ok(()), |file| metrics::write(file, &counted));
+    match (answer.and_then(|answer| tell(answer, common.output)), written) {
+        (Err(failed), Err(also)) => {
+            eprintln!("rangehold: {also:#}");
+            Err(failed)
+        }
+        (done, written) => done.and(written),
+    }
+}
+
+/// Prints the output of a command. Fails if the command did.
+fn tell(answer: Answer, output: Output) -> Result<()> {
+    match output {
         Output::Json => println!("{:#}", answer.json),
         Output::Text => print!("{}", answer.text),
     }
     match answer.failed {
         None => Ok(()),
-        Some(why) => anyhow::bail!(why),
+        Some(why) => bail!(why),
     }
 }
 
-async fn run_command(Shards { common, command }: &Shards) -> Result<Answer> {
-    if let Command::Init { replace } = command {
-        return init(common, *replace).await;
-    }
-    if let Command::Adopt(adopt) = command {
-        return tenants::adopt(common, adopt).await;
-    }
-    let manager = common.open().await?;
+async fn run_command(manager: &ShardMapManager, common: &Common, command: &Command) -> Result<Answer> {
     match command {
-        Command::Init { .. } | Command::Adopt(_) => unreachable!("both returned above"),
-        Command::Map(command) => map::run(&manager, command).await,
-        Command::Shard(command) => shard::run(&any_map::any(&manager, common).await?, command).await,
-        Command::Mapping(command) => mapping::run(&any_map::any(&manager, common).await?, command).await,
-        Command::Locate { key } => mapping::locate(&any_map::any(&manager, common).await?, key).await,
-        Command::List(list) => mapping::list(&any_map::any(&manager, common).await?, list).await,
-        Command::Query(query) => query::query(&any_map::any(&manager, common).await?, common, query).await,
-        Command::View(table) => query::view(&any_map::any(&manager, common).await?, table).await,
-        Command::Guard(table) => query::guard(&any_map::any(&manager, common).await?, table).await,
-        Command::Schema(command) => schema::run(&manager, command).await,
-        Command::Check => recovery::check(&manager).await,
-        Command::Upgrade => recovery::upgrade(&manager).await,
-        Command::Pending => recovery::pending(&manager).await,
-        Command::Recover(recover) => recovery::recover(&manager, common, recover).await,
-        Command::Provision(provision) => {
-            tenants::provision(&any_map::any(&manager, common).await?, provision).await
+        Command::Init { .. } => {
+            let text = format!("made the global map at {}\n", manager.location());
+            Ok(Answer::new(json!({ "global": manager.location().to_string() }), text))
         }
-        Command::Exec(exec) => exec::exec(&manager, exec).await,
-        Command::Sizes => tenants::sizes(&any_map::any(&manager, common).await?).await,
+        Command::Adopt(adopt) => tenants::adopt(manager, common, adopt).await,
+        Command::Map(command) => map::run(manager, command).await,
+        Command::Shard(command) => shard::run(&any_map::any(manager, common).await?, command).await,
+        Command::Mapping(command) => {
+            mapping::run(&any_map::any(manager, common).await?, common, command).await
+        }
+        Command::Locate { key } => mapping::locate(&any_map::any(manager, common).await?, key).await,
+        Command::List(list) => mapping::list(&any_map::any(manager, common).await?, list).await,
+        Command::Query(query) => query::query(&any_map::any(manager, common).await?, common, query).await,
+        Command::View(table) => query::view(&any_map::any(manager, common).await?, table).await,
+        Command::Guard(table) => query::guard(&any_map::any(manager, common).await?, table).await,
+        Command::Schema(command) => schema::run(manager, command).await,
+        Command::Check => recovery::check(manager, common).await,
+        Command::Upgrade => recovery::upgrade(manager, common).await,
+        Command::Pending => recovery::pending(manager).await,
+        Command::Recover(recover) => recovery::recover(manager, common, recover).await,
+        Command::Provision(provision) => {
+            tenants::provision(&any_map::any(manager, common).await?, common, provision).await
+        }
+        Command::Exec(exec) => exec::exec(manager, common, exec).await,
+        Command::Sizes => tenants::sizes(&any_map::any(manager, common).await?).await,
     }
-}
-
-async fn init(common: &Common, replace: bool) -> Result<Answer> {
-    let mode = if replace { CreateMode::ReplaceExisting } else { CreateMode::KeepExisting };
-    let (location, options) = common.reach()?;
-    let manager = ShardMapManager::create(location, mode, options).await?;
-    let text = format!("made the global map at {}\n", manager.location());
-    Ok(Answer::new(json!({ "global": manager.location().to_string() }), text))
 }
 
 impl Common {
-    /// The location of the global map, and how to connect to databases.
+    /// The location of the global map, how to connect to databases, and how often to try again.
     fn reach(&self) -> Result<(rangehold_shardmap::Location, ManagerOptions)> {
         let url = self.global.as_deref().context(
             "give the location of the global map by --global sqlite:PATH or --global postgres://..., or set RANGEHOLD_SHARDS_GLOBAL",
         )?;
         let (location, postgres) = access::reach(url)?;
         let owner = format!("rangehold shards, process {}", std::process::id());
-        Ok((location, ManagerOptions { postgres: Some(postgres), owner, ..ManagerOptions::default() }))
+        let retries = self.retries.policy()?;
+        let postgres = Some(postgres);
+        Ok((location, ManagerOptions { postgres, owner, retries, ..ManagerOptions::default() }))
+    }
+
+    /// The manager that carries a command out: of the global map that exists, or of one that the command makes.
+    async fn manager_for(&self, command: &Command) -> Result<ShardMapManager> {
+        let mode = match command {
+            Command::Init { replace: true } => CreateMode::ReplaceExisting,
+            Command::Init { replace: false } | Command::Adopt(_) => CreateMode::KeepExisting,
+            _ => return self.open().await,
+        };
+        let (location, options) = self.reach()?;
+        match (ShardMapManager::create(location, mode, options).await, command) {
+            (Err(error), Command::Adopt(_)) if error.code() == Code::StoreAlreadyExists => self.open().await,
+            (made, _) => Ok(made?),
+        }
     }
 
     async fn open(&self) -> Result<ShardMapManager> {
@@ -186,5 +225,15 @@ impl Common {
             };
             anyhow::Error::from(error).context(hint)
         })
+    }
+
+    /// Begins the line that shows how many of all `things` are done. A caller that wants JSON is a program, and sees none.
+    fn progress(&self, step: &'static str, things: &str, total: usize) -> Progress {
+        Progress::begin(self.output == Output::Json, step, things, Some(total as u64))
+    }
+
+    /// Begins the line that shows that a step which is done as a whole is under way.
+    fn waiting(&self, step: &'static str) -> Progress {
+        Progress::waiting(self.output == Output::Json, step)
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use rangehold_shardmap::recovery::{Identity, MapDifferences, MappedBy, MappingDifference, Resolution};
-use rangehold_shardmap::{Error, Location, MapKind, PendingOperation, ShardMapManager};
+use rangehold_shardmap::{Location, MapKind, PendingOperation, ShardMapManager};
 use serde_json::json;
 
 use super::Common;
@@ -61,10 +61,12 @@ enum Keep {
 }
 
 /// Compares the global map with every shard. Fails if they differ.
-pub(super) async fn check(manager: &ShardMapManager) -> Result<Answer> {
-    let (mut rows, mut compared, mut unreachable) = (Vec::new(), 0, 0);
-    for location in manager.shard_locations().await? {
-        compared += 1;
+pub(super) async fn check(manager: &ShardMapManager, common: &Common) -> Result<Answer> {
+    let (mut rows, mut unreachable) = (Vec::new(), 0);
+    let locations = manager.shard_locations().await?;
+    let compared = locations.len();
+    let progress = common.progress("comparing", "shards", compared);
+    for location in locations {
         match manager.recovery().detect(&location, None).await {
             Ok(found) => {
                 for differences in found.iter().filter(|found| !found.is_empty()) {
@@ -76,7 +78,9 @@ pub(super) async fn check(manager: &ShardMapManager) -> Result<Answer> {
                 rows.push([location.to_string(), String::new(), String::new(), error.to_string()]);
             }
         }
+        progress.add(1);
     }
+    progress.end();
     let pending = manager.pending_operations().await?.len();
     let json = rows
         .iter()
@@ -123,14 +127,24 @@ fn difference_rows(found: &MapDifferences) -> Result<Vec<[String; 4]>> {
 }
 
 /// Upgrades the global map and each shard. Fails if a shard could not be upgraded.
-pub(super) async fn upgrade(manager: &ShardMapManager) -> Result<Answer> {
-    let done = manager.upgrade().await?;
-    let row = |(location, upgraded): &(Location, Result<(), Error>)| match upgraded {
-        Ok(()) => [location.to_string(), "upgraded".to_owned(), String::new()],
-        Err(error) => [location.to_string(), "failed".to_owned(), error.to_string()],
-    };
-    let rows: Vec<[String; 3]> = done.iter().map(row).collect();
-    let failed = done.iter().filter(|(_, upgraded)| upgraded.is_err()).count();
+pub(super) async fn upgrade(manager: &ShardMapManager, common: &Common) -> Result<Answer> {
+    manager.upgrade_global_store().await?;
+    let locations = manager.shard_locations().await?;
+    let progress = common.progress("upgrading", "shards", locations.len());
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    let mut failed = 0;
+    for location in locations {
+        let (state, why) = match manager.upgrade_local_store(&location).await {
+            Ok(()) => ("upgraded", String::new()),
+            Err(error) => {
+                failed += 1;
+                ("failed", error.to_string())
+            }
+        };
+        rows.push([location.to_string(), state.to_owned(), why]);
+        progress.add(1);
+    }
+    progress.end();
     let json = rows
         .iter()
         .map(|[shard, state, why]| json!({ "shard": shard, "state": state, "why": why }))
@@ -170,7 +184,7 @@ pub(super) async fn pending(manager: &ShardMapManager) -> Result<Answer> {
 pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover: &Recover) -> Result<Answer> {
     let map = common.map.as_deref();
     if let (Some(location), Some(keep)) = (&recover.shard, recover.keep) {
-        return resolve(manager, map, &Location::parse(location)?, keep).await;
+        return resolve(manager, common, &Location::parse(location)?, keep).await;
     }
     if let Some(location) = &recover.detach {
         let place = Location::parse(location)?;
@@ -199,9 +213,25 @@ pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover:
         return Ok(Answer::new(json!({ "retired": location, "maps": count }), text));
     }
     if !recover.rebuild_global.is_empty() || !recover.rebuild_shards.is_empty() {
-        return rebuild(manager, map, recover).await;
+        return rebuild(manager, common, recover).await;
     }
-    let (ended, failed) = manager.recover_pending().await?;
+    end_abandoned(manager, common).await
+}
+
+/// Ends all abandoned operations. Fails if one of them could not be ended, after it has tried all.
+async fn end_abandoned(manager: &ShardMapManager, common: &Common) -> Result<Answer> {
+    let mut operations = manager.pending_operations().await?;
+    operations.retain(|operation| operation.abandoned);
+    let progress = common.progress("ending", "operations", operations.len());
+    let (mut ended, mut failed) = (0, Vec::new());
+    for operation in &operations {
+        match manager.end_abandoned(operation).await {
+            Ok(()) => ended += 1,
+            Err(error) => failed.push(error),
+        }
+        progress.add(1);
+    }
+    progress.end();
     if let Some(error) = failed.first() {
         bail!("{ended} operations were ended, {} could not be: {error}", failed.len());
     }
@@ -209,32 +239,37 @@ pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover:
 }
 
 /// Makes all of one side as the other side is, place by place. Tells each place as it is done.
-async fn rebuild(manager: &ShardMapManager, map: Option<&str>, recover: &Recover) -> Result<Answer> {
+async fn rebuild(manager: &ShardMapManager, common: &Common, recover: &Recover) -> Result<Answer> {
     let (global, shards) = (&recover.rebuild_global, &recover.rebuild_shards);
+    let (map, count) = (common.map.as_deref(), global.len() + shards.len());
+    let progress = common.progress("rebuilding", "shards", count);
     for (index, place) in global.iter().chain(shards).enumerate() {
         let location = [Location::parse(place)?];
         match global.is_empty() {
             true => manager.recovery().rebuild_shards(&location, map).await?,
             false => manager.recovery().rebuild_global(&location, map).await?,
         }
-        eprintln!("{place} is done, {} of {}", index + 1, global.len() + shards.len());
+        progress.add(1);
+        progress.say(&format!("{place} is done, {} of {count}", index + 1));
     }
-    let count = global.len() + shards.len();
+    progress.end();
     Ok(Answer::new(json!({ "rebuilt": count }), format!("the global map and {count} shards agree\n")))
 }
 
 async fn resolve(
     manager: &ShardMapManager,
-    map: Option<&str>,
+    common: &Common,
     location: &Location,
     keep: Keep,
 ) -> Result<Answer> {
     let how = if keep == Keep::Global { Resolution::KeepGlobal } else { Resolution::KeepShard };
+    let progress = common.waiting("resolving");
     let mut resolved = 0;
-    for found in manager.recovery().detect(location, map).await? {
+    for found in manager.recovery().detect(location, common.map.as_deref()).await? {
         resolved += found.differences()?.len();
         manager.recovery().resolve(found, how).await?;
     }
+    progress.end();
     let text = format!("{resolved} differences with {location} are resolved\n");
     Ok(Answer::new(json!({ "shard": location.to_string(), "resolved": resolved }), text))
 }

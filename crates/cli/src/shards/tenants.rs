@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use rangehold_shardmap::tenants::{Every, PlacementPolicy, ShardSize};
-use rangehold_shardmap::{Code, CreateMode, List, Location, Range, ShardMapManager};
+use rangehold_shardmap::{List, Location, Range, ShardMapManager};
 use serde_json::{Value, json};
 
 use super::Common;
@@ -51,19 +51,14 @@ pub(crate) struct Provision {
     now: Option<String>,
 }
 
-/// Makes the database the first shard of a map. Makes the global map and the shard map if they do not exist.
-pub(super) async fn adopt(common: &Common, adopt: &Adopt) -> Result<Answer> {
-    let (global, options) = common.reach()?;
-    let manager = match ShardMapManager::create(global, CreateMode::KeepExisting, options).await {
-        Err(error) if error.code() == Code::StoreAlreadyExists => common.open().await?,
-        made => made?,
-    };
+/// Makes the database the first shard of a map. Makes the shard map if it does not exist.
+pub(super) async fn adopt(manager: &ShardMapManager, common: &Common, adopt: &Adopt) -> Result<Answer> {
     let name = common.map.as_deref().context("give the name of the shard map by --map NAME")?;
     if manager.shard_map(name).await?.is_none() {
         manager.create_shard_map(name, adopt.kind.of_map(), adopt.key_type.parse()?).await?;
     }
     let location = Location::parse(&adopt.location)?;
-    let (shard, count) = match (named(&manager, name).await?, &adopt.table, &adopt.column) {
+    let (shard, count) = match (named(manager, name).await?, &adopt.table, &adopt.column) {
         (AnyMap::List(map), Some(table), Some(column)) => map.adopt(&location, table, column).await?,
         (AnyMap::List(_), ..) => {
             bail!("give a table with all tenants, and its key column, by --table and --column")
@@ -77,7 +72,7 @@ pub(super) async fn adopt(common: &Common, adopt: &Adopt) -> Result<Answer> {
 }
 
 /// Gives a new tenant, or the next ranges, a shard.
-pub(super) async fn provision(map: &AnyMap, provision: &Provision) -> Result<Answer> {
+pub(super) async fn provision(map: &AnyMap, common: &Common, provision: &Provision) -> Result<Answer> {
     let policy: PlacementPolicy = provision.fewest.parse()?;
     match (map, &provision.key, &provision.every) {
         (AnyMap::List(map), Some(key), None) => {
@@ -95,7 +90,10 @@ pub(super) async fn provision(map: &AnyMap, provision: &Provision) -> Result<Ans
                 Some(now) => key_of(map, now)?,
                 None => map.now().await?.context("give the current key by --now KEY")?,
             };
+            // All ranges are added in one operation, so there is nothing to count meanwhile.
+            let progress = common.waiting("placing ranges");
             let made = map.provision_ranges(every, provision.ahead, &now, policy).await?;
+            progress.end();
             if made.is_empty() {
                 let text = format!("there are already {} ranges ahead\n", provision.ahead);
                 return Ok(Answer::new(Value::Array(Vec::new()), text));

@@ -13,6 +13,7 @@ mod ranges;
 mod rehearse;
 mod script;
 mod settings;
+mod shard_commands;
 mod shards;
 mod snippets;
 mod stress;

@@ -7,36 +7,40 @@ use rangehold_testkit::{needs, postgres, roles};
 use serde_json::Value;
 
 /// The program with its global map, and a directory for its files.
-struct User {
+pub(crate) struct User {
     global: String,
-    directory: tempfile::TempDir,
+    pub(crate) directory: tempfile::TempDir,
     /// More variables of its environment.
-    environment: Vec<(&'static str, String)>,
+    pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 impl User {
-    fn new(global: Option<String>) -> Self {
+    pub(crate) fn new(global: Option<String>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let global =
             global.unwrap_or_else(|| format!("sqlite:{}", directory.path().join("maps.db").display()));
         Self { global, directory, environment: Vec::new() }
     }
 
-    fn call(&self, words: &[&str]) -> (bool, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_rangehold"))
-            .arg("shards")
-            .args(words)
+    /// A program that runs in the user's environment.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut program = Command::new(name);
+        program
             .env("RANGEHOLD_SHARDS_GLOBAL", &self.global)
             .env("PGUSER", roles::MANAGER)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .current_dir(self.directory.path())
-            .output()
-            .unwrap();
+            .current_dir(self.directory.path());
+        program
+    }
+
+    pub(crate) fn call(&self, words: &[&str]) -> (bool, String, String) {
+        let mut program = self.program(env!("CARGO_BIN_EXE_rangehold"));
+        let output = program.arg("shards").args(words).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.success(), text(&output.stdout), text(&output.stderr))
     }
 
-    fn done(&self, words: &[&str]) -> String {
+    pub(crate) fn done(&self, words: &[&str]) -> String {
         let (done, said, complaint) = self.call(words);
         assert!(done, "{words:?}: {complaint}");
         said
@@ -46,13 +50,13 @@ impl User {
         serde_json::from_str(&self.done(&[words, &["--output", "json"]].concat())).unwrap()
     }
 
-    fn refused(&self, words: &[&str]) -> String {
+    pub(crate) fn refused(&self, words: &[&str]) -> String {
         let (done, said, complaint) = self.call(words);
         assert!(!done, "{words:?}: {said}");
         complaint
     }
 
-    fn file(&self, name: &str, text: &str) {
+    pub(crate) fn file(&self, name: &str, text: &str) {
         std::fs::write(self.directory.path().join(name), text).unwrap();
     }
 }
@@ -181,11 +185,11 @@ fn from_one_database_on(user: &User, first: &str, second: &str) {
     );
 }
 
-fn sqlite(path: &Path, sql: &str) {
+pub(crate) fn sqlite(path: &Path, sql: &str) {
     rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
-const ORDERS: &str = "create table orders (tenant bigint, note text);
+pub(crate) const ORDERS: &str = "create table orders (tenant bigint, note text);
     insert into orders values (1, 'one'), (2, 'two'), (3, 'three'), (1, 'another');";
 
 #[test]

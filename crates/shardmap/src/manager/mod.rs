@@ -7,6 +7,7 @@ mod list_map;
 mod locks;
 mod lookup;
 mod maps;
+mod pending;
 mod placement;
 mod provision;
 mod queries;
@@ -39,7 +40,7 @@ use crate::error::{Category, Code, Error};
 use crate::limits::{DRAIN_GRACE, LEASE};
 use crate::location::Location;
 use crate::metrics::Metrics;
-use crate::operation::{Met, Operations, PendingOperation, RetryPolicy, StepHook, operations};
+use crate::operation::{Operations, RetryPolicy, StepHook};
 use crate::store::postgres::PostgresAccess;
 use crate::store::{Databases, Failure, For, Schema, StoreError, Tx};
 
@@ -251,38 +252,9 @@ impl ShardMapManager {
         self.0.operations.databases.at(location).map_or(0, |database| database.transactions())
     }
 
-    /// The operations that are under way or were abandoned, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::StorageOperationFailure`].
-    pub async fn pending_operations(&self) -> Result<Vec<PendingOperation>, Error> {
-        let found = operations(&self.0.operations.global).await;
-        found.map_err(|error: StoreError| error.seen_by(Category::Manager))
-    }
-
     /// The recovery tools.
     pub fn recovery(&self) -> recovery::RecoveryManager {
         recovery::RecoveryManager::of(self.clone())
-    }
-
-    /// Ends every abandoned operation: does it if possible, and otherwise undoes it. Call this from time to time.
-    /// Returns how many were ended, and for the others why they could not be ended.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::StorageOperationFailure`], if the log cannot be read.
-    pub async fn recover_pending(&self) -> Result<(usize, Vec<Error>), Error> {
-        let (mut ended, mut failed) = (0, Vec::new());
-        for operation in self.pending_operations().await?.into_iter().filter(|operation| operation.abandoned)
-        {
-            let met = Met { operation: operation.id };
-            match self.0.operations.settle(&met, Category::Manager, true).await {
-                Ok(()) => ended += 1,
-                Err(error) => failed.push(error),
-            }
-        }
-        Ok((ended, failed))
     }
 
     /// A transaction in the global map that reads.

@@ -63,27 +63,43 @@ impl ShardMapManager {
         rollout: &Rollout,
         shards: &[Location],
     ) -> Result<Vec<(Location, RolloutState)>, Error> {
+        self.roll_out_watched(rollout, shards, |_, _| {}).await
+    }
+
+    /// The same, and tells how far it is. Calls `watch` once for each shard that had the script before, and once for each on
+    /// which it then ran or failed. Shards that are not begun are not told.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMapManager::roll_out`].
+    pub async fn roll_out_watched(
+        &self,
+        rollout: &Rollout,
+        shards: &[Location],
+        watch: impl Fn(&Location, &RolloutState) + Send + Sync,
+    ) -> Result<Vec<(Location, RolloutState)>, Error> {
+        let watch = &watch;
         let mut states = self.rollout_states(rollout, shards).await;
         if let Some((place, _)) = states.iter().find(|(_, state)| *state == RolloutState::OtherScript) {
-            let text = format!(
-                "{place} has another script of the name {:?}: a script that was rolled out is not changed, so give \
-                this one another name",
-                rollout.name
-            );
-            return Err(Error::new(Category::General, Code::InvalidArgument, text));
+            return Err(other_script(rollout, place));
+        }
+        for (place, state) in states.iter().filter(|(_, state)| matches!(state, RolloutState::Done { .. })) {
+            watch(place, state);
         }
         let mut left: Vec<&mut (Location, RolloutState)> =
             states.iter_mut().filter(|(_, state)| !matches!(state, RolloutState::Done { .. })).collect();
         let rest = left.split_off(left.len().min(1));
-        for (place, state) in left {
-            *state = self.roll_out_at(rollout, place).await;
-            if matches!(state, RolloutState::Failed { .. }) {
+        for entry in left {
+            entry.1 = self.roll_out_at(rollout, &entry.0).await;
+            watch(&entry.0, &entry.1);
+            if matches!(entry.1, RolloutState::Failed { .. }) {
                 return Ok(states);
             }
         }
         for chunk in rest.into_iter().collect::<Vec<_>>().chunks_mut(ROLLOUT_SHARDS_AT_ONCE) {
             let work = chunk.iter_mut().map(|entry| async move {
                 entry.1 = self.roll_out_at(rollout, &entry.0).await;
+                watch(&entry.0, &entry.1);
                 matches!(entry.1, RolloutState::Failed { .. })
             });
             if futures::future::join_all(work).await.contains(&true) {
@@ -134,4 +150,13 @@ impl ShardMapManager {
         tx.commit().await?;
         Ok(at)
     }
+}
+
+fn other_script(rollout: &Rollout, place: &Location) -> Error {
+    let text = format!(
+        "{place} has another script of the name {:?}: a script that was rolled out is not changed, so give this one another \
+        name",
+        rollout.name
+    );
+    Error::new(Category::General, Code::InvalidArgument, text)
 }

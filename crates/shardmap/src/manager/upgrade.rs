@@ -11,20 +11,39 @@ use crate::store::{For, Schema, StoreError};
 
 impl ShardMapManager {
     /// Upgrades the global map, and then each shard, in one transaction for each. May be done again, and while the shards
-    /// serve. Returns the shards with what failed there.
+    /// serve. Returns the shards with what failed there. A caller that tells how far it is calls
+    /// [`ShardMapManager::upgrade_global_store`], and then [`ShardMapManager::upgrade_local_store`] for each shard.
     ///
     /// # Errors
     ///
-    /// [`crate::Code::StorageOperationFailure`] if the global map cannot be upgraded, for instance because the role does
-    /// not own its tables.
+    /// As [`ShardMapManager::upgrade_global_store`]; [`crate::Code::StorageOperationFailure`] if the shards cannot be read.
     pub async fn upgrade(&self) -> Result<Vec<(Location, Result<(), Error>)>, Error> {
-        self.upgrade_global().await.map_err(|error| error.seen_by(Category::Manager))?;
+        self.upgrade_global_store().await?;
         let mut done = Vec::new();
         for location in self.shard_locations().await? {
-            let upgraded = self.upgrade_local(&location).await;
-            done.push((location, upgraded.map_err(|error| error.seen_by(Category::Manager))));
+            let upgraded = self.upgrade_local_store(&location).await;
+            done.push((location, upgraded));
         }
         Ok(done)
+    }
+
+    /// Upgrades the global map alone.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::StorageOperationFailure`] if it cannot be upgraded, for instance because the role does not own its
+    /// tables.
+    pub async fn upgrade_global_store(&self) -> Result<(), Error> {
+        self.upgrade_global().await.map_err(|error| error.seen_by(Category::Manager))
+    }
+
+    /// Upgrades the tables and functions of one shard, for all maps that it is in.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMapManager::upgrade_global_store`].
+    pub async fn upgrade_local_store(&self, location: &Location) -> Result<(), Error> {
+        self.upgrade_local(location).await.map_err(|error| error.seen_by(Category::Manager))
     }
 
     async fn upgrade_global(&self) -> Result<(), StoreError> {

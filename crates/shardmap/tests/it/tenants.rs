@@ -1,7 +1,9 @@
 //! Living with shards, on both stores: adopting, placing, rolling out.
 
+use std::sync::Mutex;
+
 use rangehold_shardmap::tenants::{Every, PlacementPolicy, Rollout, RolloutState};
-use rangehold_shardmap::{Code, Location, MapKind, ShardKey, ShardKeyType, ShardUpdate};
+use rangehold_shardmap::{Code, Location, MapKind, ShardKey, ShardKeyType, ShardMapManager, ShardUpdate};
 
 use crate::support::stores::{World, letter};
 
@@ -18,6 +20,25 @@ fn words(states: &[(Location, RolloutState)]) -> Vec<&'static str> {
 
 fn script(name: &str, script: &str) -> Rollout {
     Rollout { name: name.to_owned(), script: script.to_owned() }
+}
+
+/// Rolls a script out. Each shard that was begun must be told once, with its last state.
+async fn rolled_out(
+    manager: &ShardMapManager,
+    rollout: &Rollout,
+    places: &[Location],
+) -> Vec<(Location, RolloutState)> {
+    let told: Mutex<Vec<(Location, RolloutState)>> = Mutex::default();
+    let watch =
+        |place: &Location, state: &RolloutState| told.lock().unwrap().push((place.clone(), state.clone()));
+    let states = manager.roll_out_watched(rollout, places, watch).await.unwrap();
+    let mut told = told.into_inner().unwrap();
+    let mut begun = states.clone();
+    begun.retain(|(_, state)| *state != RolloutState::Waiting);
+    begun.sort_by(|one, other| one.0.cmp(&other.0));
+    told.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(told, begun);
+    states
 }
 
 fn column_count(world: &World, place: &Location) -> String {
@@ -127,16 +148,16 @@ on_both_stores! {
             map.create_shard(place).await.unwrap();
         }
         let wrong = script("1", "alter table orders add column city text; alter table nothing add column x int");
-        let states = manager.roll_out(&wrong, &places).await.unwrap();
+        let states = rolled_out(&manager, &wrong, &places).await;
         assert_eq!(words(&states), ["failed", "waiting", "waiting"]);
         assert_eq!(column_count(world, &places[0]), "2", "what the script did before it failed is undone");
         world.sql(&places[1], "alter table orders rename to elsewhere");
         let right = script("1", "alter table orders add column city text; update orders set city = 'x'");
-        let states = manager.roll_out(&right, &places).await.unwrap();
+        let states = rolled_out(&manager, &right, &places).await;
         assert_eq!(words(&states), ["done", "failed", "done"]);
         world.sql(&places[1], "alter table elsewhere rename to orders");
         assert_eq!(words(&manager.rollout_states(&right, &places).await), ["done", "waiting", "done"]);
-        assert_eq!(words(&manager.roll_out(&right, &places).await.unwrap()), ["done", "done", "done"]);
+        assert_eq!(words(&rolled_out(&manager, &right, &places).await), ["done", "done", "done"]);
         assert_eq!(column_count(world, &places[1]), "3");
         let changed = manager.roll_out(&script("1", "select 1"), &places).await.unwrap_err();
         assert!(changed.to_string().contains("give this one another name"), "{changed}");
