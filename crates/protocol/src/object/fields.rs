@@ -124,6 +124,24 @@ fn path(rest: &mut &str, fields: &mut Fields, depth: usize) -> Option<()> {
     Some(())
 }
 
+/// The name of a member as it stands behind another member, so that it is copied at once. [`member`](crate::member) makes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Member(pub &'static str);
+
+/// The name of a member of a JSON object that [`Members`](crate::object::fields::Members) writes.
+#[macro_export]
+macro_rules! member {
+    ($name:literal) => {
+        $crate::object::fields::Member(concat!(",\"", $name, "\":"))
+    };
+}
+
+impl Member {
+    fn name(self) -> &'static str {
+        &self.0[2..self.0.len() - 2]
+    }
+}
+
 /// A JSON object that is being written, without the members that nobody wants.
 pub struct Members<'o> {
     out: &'o mut Vec<u8>,
@@ -145,31 +163,29 @@ impl<'o> Members<'o> {
 
     /// Begins a member. The caller appends its value to the bytes that are returned, and only what is wanted of it.
     /// `None` if nothing is.
-    pub fn member(&mut self, name: &str) -> Option<(&mut Vec<u8>, &'o Fields)> {
-        let below = self.fields.get(name)?;
+    pub fn member(&mut self, name: Member) -> Option<(&mut Vec<u8>, &'o Fields)> {
+        let below = self.fields.get(name.name())?;
         let is_first = std::mem::replace(&mut self.is_empty, false);
-        self.out.extend_from_slice(if is_first { b"\"" } else { b",\"" });
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
+        self.out.extend_from_slice(&name.0.as_bytes()[usize::from(is_first)..]);
         Some((self.out, below))
     }
 
     /// A member whose value is a text.
-    pub fn text(&mut self, name: &str, text: &str) {
+    pub fn text(&mut self, name: Member, text: &str) {
         if let Some((out, _)) = self.member(name) {
             put_text(out, text);
         }
     }
 
     /// A member whose value is a text that takes time to make.
-    pub fn text_with(&mut self, name: &str, text: impl FnOnce() -> String) {
+    pub fn text_with(&mut self, name: Member, text: impl FnOnce() -> String) {
         if let Some((out, _)) = self.member(name) {
             put_text(out, &text());
         }
     }
 
     /// A member whose value is a text that `put` writes without quotes, already escaped.
-    pub fn text_of(&mut self, name: &str, put: impl FnOnce(&mut Vec<u8>)) {
+    pub fn text_of(&mut self, name: Member, put: impl FnOnce(&mut Vec<u8>)) {
         if let Some((out, _)) = self.member(name) {
             out.push(b'"');
             put(out);
@@ -178,7 +194,7 @@ impl<'o> Members<'o> {
     }
 
     /// A member of any sort.
-    pub fn value<T: Serialize>(&mut self, name: &str, value: &T) {
+    pub fn value<T: Serialize>(&mut self, name: Member, value: &T) {
         match self.member(name) {
             None => {}
             Some((out, Fields::All)) => {

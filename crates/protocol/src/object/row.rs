@@ -31,18 +31,20 @@ pub fn encode_row_with_bytes<T: Serialize>(value: &T, bytes: Option<&Bytes>) -> 
     row
 }
 
-/// Decodes what [`encode_row_with_bytes`] wrote. The bytes are not copied.
+/// Decodes what [`encode_row_with_bytes`] wrote. `keep` gets the bytes, if there are any; they are not copied.
 pub fn decode_row_with_bytes<T: DeserializeOwned>(
     what: &str,
     row: &Bytes,
-) -> Result<(T, Option<Bytes>), ObjectError> {
+    keep: impl FnOnce(&mut T, Bytes),
+) -> Result<T, ObjectError> {
     match row.split_first() {
         Some((&FORM_WITH_BYTES, fields)) => {
-            let (value, bytes) = postcard::take_from_bytes(fields)
+            let (mut value, bytes) = postcard::take_from_bytes(fields)
                 .map_err(|error| ObjectError::damaged(format_args!("{what}: {error}")))?;
-            Ok((value, Some(row.slice(row.len() - bytes.len()..))))
+            keep(&mut value, row.slice(row.len() - bytes.len()..));
+            Ok(value)
         }
-        _ => decode_row(what, row).map(|value| (value, None)),
+        _ => decode_row(what, row),
     }
 }
 

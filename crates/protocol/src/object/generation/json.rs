@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use super::{Encryption, Generation, State};
 use crate::json::put_text_open;
+use crate::member;
 use crate::object::acl::AclParent;
-use crate::object::fields::{Fields, Members};
+use crate::object::fields::{Fields, Member, Members};
 use crate::object::link::put_segment;
 use crate::object::micros::Micros;
 use crate::time::put_iso;
@@ -72,8 +73,8 @@ impl Generation {
     }
 
     fn put_identity(&self, to: &mut Members<'_>, at: &ObjectAddress<'_>) {
-        to.text("kind", "storage#object");
-        to.text_of("id", |out| {
+        to.text_of(member!("kind"), |out| out.extend_from_slice(b"storage#object"));
+        to.text_of(member!("id"), |out| {
             put_text_open(out, at.bucket);
             out.push(b'/');
             put_text_open(out, at.name);
@@ -81,12 +82,12 @@ impl Generation {
             put_number(out, self.id.0);
         });
         let mut path = Written::default();
-        to.text_of("selfLink", |out| {
+        to.text_of(member!("selfLink"), |out| {
             out.extend_from_slice(at.base.as_bytes());
             out.extend_from_slice(b"/storage/v1/b/");
             path.put(out, (), |out| put_path(out, at));
         });
-        to.text_of("mediaLink", |out| {
+        to.text_of(member!("mediaLink"), |out| {
             out.extend_from_slice(at.base.as_bytes());
             out.extend_from_slice(b"/download/storage/v1/b/");
             path.put(out, (), |out| put_path(out, at));
@@ -94,33 +95,35 @@ impl Generation {
             put_number(out, self.id.0);
             out.extend_from_slice(b"&alt=media");
         });
-        to.text("name", at.name);
-        to.text("bucket", at.bucket);
-        to.text_of("generation", |out| put_number(out, self.id.0));
-        to.text_of("metageneration", |out| put_number(out, self.metageneration));
-        to.text_of("etag", |out| self.put_etag(out));
+        to.text(member!("name"), at.name);
+        to.text(member!("bucket"), at.bucket);
+        to.text_of(member!("generation"), |out| put_number(out, self.id.0));
+        to.text_of(member!("metageneration"), |out| put_number(out, self.metageneration));
+        to.text_of(member!("etag"), |out| self.put_etag(out));
     }
 
     fn put_content(&self, to: &mut Members<'_>, shows_checksums: bool) {
-        to.text_of("size", |out| put_number(out, self.size));
-        to.text("storageClass", self.storage_class.name());
+        to.text_of(member!("size"), |out| put_number(out, self.size));
+        to.text_of(member!("storageClass"), |out| {
+            out.extend_from_slice(self.storage_class.name().as_bytes())
+        });
         if shows_checksums {
-            to.text_of("crc32c", |out| self.crc32c.put(out));
+            to.text_of(member!("crc32c"), |out| self.crc32c.put(out));
             if let Some(md5) = self.md5 {
-                to.text_of("md5Hash", |out| md5.put(out));
+                to.text_of(member!("md5Hash"), |out| md5.put(out));
             }
         }
         if let Some(count) = self.component_count {
-            to.value("componentCount", &count);
+            to.value(member!("componentCount"), &count);
         }
         match &self.encryption {
             Encryption::Default => {}
-            Encryption::Kms(key) => to.text("kmsKeyName", key),
+            Encryption::Kms(key) => to.text(member!("kmsKeyName"), key),
             Encryption::Customer(sha256) => {
                 use base64::Engine as _;
                 let sha256 = base64::engine::general_purpose::STANDARD.encode(sha256);
                 let key = serde_json::json!({"encryptionAlgorithm": "AES256", "keySha256": sha256});
-                to.value("customerEncryption", &key);
+                to.value(member!("customerEncryption"), &key);
             }
         }
     }
@@ -128,60 +131,61 @@ impl Generation {
     fn put_settings(&self, to: &mut Members<'_>) {
         let settings = &self.settings;
         for (name, value) in [
-            ("contentType", &settings.content_type),
-            ("contentEncoding", &settings.content_encoding),
-            ("contentDisposition", &settings.content_disposition),
-            ("contentLanguage", &settings.content_language),
-            ("cacheControl", &settings.cache_control),
+            (member!("contentType"), &settings.content_type),
+            (member!("contentEncoding"), &settings.content_encoding),
+            (member!("contentDisposition"), &settings.content_disposition),
+            (member!("contentLanguage"), &settings.content_language),
+            (member!("cacheControl"), &settings.cache_control),
         ] {
             if let Some(value) = value {
                 to.text(name, value);
             }
         }
         if !settings.metadata.is_empty() {
-            to.value("metadata", &settings.metadata);
+            to.value(member!("metadata"), &settings.metadata);
         }
         if !settings.contexts.custom.is_empty() {
-            to.value("contexts", &settings.contexts);
+            to.value(member!("contexts"), &settings.contexts);
         }
-        for (name, hold) in
-            [("temporaryHold", settings.temporary_hold), ("eventBasedHold", settings.event_based_hold)]
-        {
+        for (name, hold) in [
+            (member!("temporaryHold"), settings.temporary_hold),
+            (member!("eventBasedHold"), settings.event_based_hold),
+        ] {
             if let Some(hold) = hold {
                 to.value(name, &hold);
             }
         }
         if let Some(retention) = &settings.retention {
-            to.value("retention", retention);
+            to.value(member!("retention"), retention);
         }
         if let Some(time) = settings.custom_time {
-            to.text_of("customTime", |out| put_iso(out, time.timestamp()));
+            to.text_of(member!("customTime"), |out| put_iso(out, time.timestamp()));
         }
     }
 
     fn put_times(&self, to: &mut Members<'_>, at: &ObjectAddress<'_>) {
         let mut written = Written::default();
-        let mut put_time = |to: &mut Members<'_>, name: &str, time: Micros| {
+        let mut put_time = |to: &mut Members<'_>, name: Member, time: Micros| {
             to.text_of(name, |out| written.put(out, time, |out| put_iso(out, time.timestamp())));
         };
-        put_time(to, "timeCreated", self.created);
-        put_time(to, "updated", self.updated);
-        put_time(to, "timeStorageClassUpdated", self.class_updated);
-        put_time(to, "timeFinalized", self.created);
+        put_time(to, member!("timeCreated"), self.created);
+        put_time(to, member!("updated"), self.updated);
+        put_time(to, member!("timeStorageClassUpdated"), self.class_updated);
+        put_time(to, member!("timeFinalized"), self.created);
         match self.state {
             State::Live => {}
-            State::Noncurrent(time) => put_time(to, "timeDeleted", time),
+            State::Noncurrent(time) => put_time(to, member!("timeDeleted"), time),
             State::SoftDeleted { at, hard_delete, noncurrent } => {
-                put_time(to, "timeDeleted", noncurrent.unwrap_or(at));
-                put_time(to, "softDeleteTime", at);
-                put_time(to, "hardDeleteTime", hard_delete);
+                put_time(to, member!("timeDeleted"), noncurrent.unwrap_or(at));
+                put_time(to, member!("softDeleteTime"), at);
+                put_time(to, member!("hardDeleteTime"), hard_delete);
             }
         }
         if at.is_hierarchical && matches!(self.state, State::SoftDeleted { .. }) {
-            to.text("restoreToken", &self.restore_token());
+            to.text(member!("restoreToken"), &self.restore_token());
         }
         if let Some(time) = self.retention_expiration(at.retention_seconds) {
-            put_time(to, "retentionExpirationTime", time);
+            put_time(to, member!("retentionExpirationTime"), time);
         }
     }
 
@@ -189,10 +193,10 @@ impl Generation {
         if at.is_uniform {
             return;
         }
-        to.value("owner", &serde_json::json!({ "entity": self.owner }));
+        to.value(member!("owner"), &serde_json::json!({ "entity": self.owner }));
         let parent = AclParent::Object { bucket: at.bucket, name: at.name, generation: self.id.0 };
         let entries = self.acl.entries(at.project_number, Some(&self.owner));
-        to.value("acl", &parent.lines(at.base, &self.etag(), &entries));
+        to.value(member!("acl"), &parent.lines(at.base, &self.etag(), &entries));
     }
 }
 

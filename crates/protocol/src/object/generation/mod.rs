@@ -128,8 +128,9 @@ impl Generation {
 
     /// Reads the row of a generation that is not live. Its bytes are not copied.
     pub fn decode(row: &Bytes) -> Result<Self, ObjectError> {
-        let (generation, bytes) = decode_row_with_bytes("a generation", row)?;
-        Ok(Self { bytes, ..generation })
+        decode_row_with_bytes("a generation", row, |generation: &mut Self, bytes| {
+            generation.bytes = Some(bytes)
+        })
     }
 
     /// Takes the bytes of a content, if they are few enough to stand in its own row. Else the caller writes a content row.
@@ -245,9 +246,7 @@ impl Head {
 
     /// Reads a head row. The bytes of the object are not copied.
     pub fn decode(row: &Bytes) -> Result<Self, ObjectError> {
-        let (mut head, bytes): (Self, _) = decode_row_with_bytes("a head", row)?;
-        head.live.bytes = bytes;
-        Ok(head)
+        decode_row_with_bytes("a head", row, |head: &mut Self, bytes| head.live.bytes = Some(bytes))
     }
 }
 

@@ -6,6 +6,7 @@
 use bytes::Bytes;
 
 use super::PageEnd;
+use crate::member;
 use crate::object::fields::{Fields, Members};
 use crate::object::generation::{Generation, ObjectAddress, Projection};
 
@@ -59,18 +60,18 @@ impl<'a> JsonPage<'a> {
     pub fn finish(mut self, end: &PageEnd) -> Bytes {
         let mut head = Vec::with_capacity(HEAD_BYTES);
         let mut to = Members::begin(&mut head, self.fields);
-        to.text("kind", "storage#objects");
+        to.text(member!("kind"), "storage#objects");
         if let Some(next) = &end.next {
-            to.text_with("nextPageToken", || next.token());
+            to.text_with(member!("nextPageToken"), || next.token());
         }
         if !end.prefixes.is_empty() {
-            to.value("prefixes", &end.prefixes);
+            to.value(member!("prefixes"), &end.prefixes);
         }
         if !self.has_items() {
             to.end();
             return Bytes::from(head);
         }
-        let (out, _) = to.member("items").expect("only items that are wanted were put");
+        let (out, _) = to.member(member!("items")).expect("only items that are wanted were put");
         out.push(b'[');
         self.items.extend_from_slice(b"]}");
         match HEAD_BYTES.checked_sub(head.len()) {

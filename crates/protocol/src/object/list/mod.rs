@@ -332,34 +332,36 @@ impl<'a> Listing<'a> {
             }
         }
         let generation = match (row, self.request.shown) {
-            (ObjectRow::Head, shown) => match (self.live(value)?, shown) {
-                (Some(live), Shown::Live) => live,
-                (Some(live), Shown::Versions) => {
-                    self.kept_back = Some(live);
-                    return Ok(Want::Next);
+            (ObjectRow::Head, shown) => {
+                // A generation is a large value, so that of a head stays where it is.
+                let head = Head::decode(value)?;
+                match (self.is_gone(head.intent), shown) {
+                    (false, Shown::Live) => return Ok(self.show(&head.live, put)),
+                    (false, Shown::Versions) => {
+                        self.kept_back = Some(head.live);
+                        return Ok(Want::Next);
+                    }
+                    (true, _) | (false, Shown::SoftDeleted) => return Ok(self.pass_over(&ObjectRow::Head)),
                 }
-                (None, _) | (Some(_), Shown::SoftDeleted) => return Ok(self.pass_over(&ObjectRow::Head)),
-            },
+            }
             (ObjectRow::NotLive(_), Shown::Versions | Shown::SoftDeleted) => Generation::decode(value)?,
             (row, _) => return Ok(self.pass_over(&row)),
         };
         let is_shown = match self.request.shown {
-            Shown::Live => true,
-            Shown::Versions => matches!(generation.state, State::Noncurrent(_)),
             Shown::SoftDeleted => generation.can_be_restored(self.now),
+            Shown::Live | Shown::Versions => matches!(generation.state, State::Noncurrent(_)),
         };
         Ok(if is_shown { self.show(&generation, put) } else { Want::Next })
     }
 
-    /// The live generation of the name's head, unless a change has taken it away.
-    fn live(&mut self, head: &Bytes) -> Result<Option<Generation>, ObjectError> {
-        let Head { live, intent } = Head::decode(head)?;
-        let Some(intent) = intent else { return Ok(Some(live)) };
+    /// Whether a change has taken the live generation of the name away. A change that may have done so is noted.
+    fn is_gone(&mut self, intent: Option<Intent>) -> bool {
+        let Some(intent) = intent else { return false };
         if self.gone.is_some_and(|gone| gone.contains(&intent.id)) {
-            return Ok(None);
+            return true;
         }
         self.met.push((self.name.clone(), intent));
-        Ok(Some(live))
+        false
     }
 
     /// Shows what the name has kept back. Whether the page is full and there is more.
