@@ -21,8 +21,9 @@ use super::Arguments;
 use super::workers::{Seeds, Workers};
 use rangehold_testkit::workspace::{self, root, target};
 
-/// What the tree holds: all that the workspace's manifest names.
-const COPIED: [&str; 7] = ["Cargo.toml", "Cargo.lock", "crates", "sim", "testkit", "lab", "xtask"];
+/// What the tree holds: all that the workspace's manifest names, and what the sources of the test kit include.
+const COPIED: [&str; 8] =
+    ["Cargo.toml", "Cargo.lock", "crates", "sim", "testkit", "lab", "xtask", "docs/shards/grants"];
 
 /// Characters of a finding that are printed.
 const TOLD_MAX: usize = 120;
