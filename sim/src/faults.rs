@@ -190,7 +190,7 @@ const ON_SHARE: f64 = 0.2;
 /// The bounds of the probability with which a fault of single calls strikes a call.
 const STRIKE_SHARES: (f64, f64) = (0.002, 0.05);
 /// The same of a scan that is held up: few scans read two ranges, and fewer while something happens there.
-const SLOW_SCAN_SHARES: (f64, f64) = (0.05, 0.5);
+const SLOW_SCAN_SHARES: (f64, f64) = (0.2, 0.6);
 
 /// The faults of one run. Clones are the same.
 #[derive(Debug, Clone)]

@@ -5,13 +5,14 @@
 //! one believes that it is the manager too. A manager does one thing at a time, in a task of its own. If its process
 //! crashes, or the process that it waits for crashes, the task is dropped where it is.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rangehold_engine::{ChangeError, Executor, PartitionServer, Visit};
-use rangehold_map::key::{bucket_objects, table_prefix};
+use rangehold_map::key::{BucketId, bucket_objects, table_prefix};
 use rangehold_map::script::{Asked, Command, Names, Step};
 use rangehold_map::{Change, Home, Key, PartitionPrefix, RangeEntry, RangeId, RangeMap, ServerId};
 use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
@@ -32,6 +33,8 @@ const ELECTED_AFTER: Duration = Duration::from_secs(1);
 const SCANNED_WITHIN: Duration = Duration::from_secs(2);
 /// With this many ranges nothing is split any more.
 const RANGES_MAX: usize = 6;
+/// How many of the splits are within a bucket, in runs whose scans are held up.
+const WITHIN_BUCKET_SHARE: f64 = 0.8;
 
 /// The things that a manager can do.
 #[derive(Debug)]
@@ -212,15 +215,23 @@ impl World {
         }
     }
 
-    /// A split at the beginning of some existing partition, table or bucket.
+    /// A split at the beginning of some existing partition, table or bucket. If scans are held up between ranges, it is often one
+    /// within a bucket, however few names that has: else hardly any page of objects would be read from two ranges.
     async fn some_split(&self, entry: &RangeEntry, dice: &mut Dice) -> Option<Change> {
         let process = self.process(self.process_of(entry.place.server))?;
         let server = process.servers().iter().find(|own| own.id() == entry.place.server)?;
         let mut boundaries: Vec<Vec<u8>> = Vec::new();
+        let mut buckets: BTreeMap<BucketId, Vec<Vec<u8>>> = BTreeMap::new();
         let mut visit = |key: &[u8], _: &bytes::Bytes| {
             for boundary in boundaries_at(key) {
                 if boundary.as_slice() > entry.keys.low() && boundaries.last() != Some(&boundary) {
                     boundaries.push(boundary);
+                }
+            }
+            if let Ok(Key::Object(object)) = Key::decode(key) {
+                let boundary = PartitionPrefix::object(object.bucket, &object.name).as_bytes().to_vec();
+                if boundary.as_slice() > entry.keys.low() {
+                    buckets.entry(object.bucket).or_default().push(boundary);
                 }
             }
             Visit::Next
@@ -229,6 +240,15 @@ impl World {
         if !matches!(scanned, Ok(Ok(_))) || boundaries.is_empty() {
             return None;
         }
+        let within_bucket =
+            self.weather().is_on(Fault::SlowScan) && !buckets.is_empty() && dice.happens(WITHIN_BUCKET_SHARE);
+        let boundaries = match within_bucket {
+            true => {
+                let number = dice.index(buckets.len());
+                buckets.into_values().nth(number)?
+            }
+            false => boundaries,
+        };
         let at = dice.pick(&boundaries).clone();
         Some(Change::Split { range: entry.id, generation: entry.generation, at })
     }
