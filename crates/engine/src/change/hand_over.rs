@@ -59,14 +59,15 @@ pub(crate) async fn hand_over(
 }
 
 /// Undoes a move that was broken off. Nothing else is to be done: the database is one, and the server that the map
-/// names opens it next.
+/// names opens it next. If that server still holds the range, perhaps without its database, it holds the next generation now.
 pub(crate) async fn undo_broken_off(
     maps: &Maps,
     server: &PartitionServer,
     begun: &RangeEntry,
 ) -> Result<(), ChangeError> {
     let published = intent::publish_undone(maps, begun).await;
-    published.map_err(|why| why.of(begun.id))?;
+    let map = published.map_err(|why| why.of(begun.id))?;
+    renumber(server, begun, &map);
     server.after(Step::UndoPublished, begun.id).await;
     Ok(())
 }
@@ -75,13 +76,18 @@ pub(crate) async fn undo_broken_off(
 async fn undo(maps: &Maps, source: &PartitionServer, begun: &RangeEntry, why: StepError) -> ChangeError {
     match intent::publish_undone(maps, begun).await {
         Ok(map) => {
-            let generation = map.get(begun.id).map_or(begun.generation, |entry| entry.generation);
-            source.renumber(begun.id, generation);
+            renumber(source, begun, &map);
             source.after(Step::UndoPublished, begun.id).await;
             why.undone(begun.id)
         }
         Err(why) => why.of(begun.id),
     }
+}
+
+/// The source of a move that was undone goes on with the generation that the range has in the map since.
+fn renumber(source: &PartitionServer, begun: &RangeEntry, map: &RangeMap) {
+    let entry = map.get(begun.id).filter(|entry| entry.place.server == source.id());
+    source.renumber(begun.id, entry.map_or(begun.generation, |entry| entry.generation));
 }
 
 /// The source's first step: holds writes and saves what is there. On an error the range goes on.

@@ -141,8 +141,12 @@ impl Range {
             // A range that a change has just made is served before it is in the map.
             None => InMap::Changing,
             Some(entry) if !entry.online || !is_mine(entry.place) => InMap::Lost,
-            Some(entry) if entry.intent.is_some() || entry.generation != self.generation() => InMap::Changing,
-            Some(_) => InMap::Ours,
+            Some(entry) if entry.intent.is_some() || entry.generation < self.generation() => InMap::Changing,
+            Some(entry) => {
+                // A later generation in the same place: another process undid a change of the range.
+                self.renumber(entry.generation);
+                InMap::Ours
+            }
         })
     }
 }
