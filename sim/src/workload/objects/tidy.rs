@@ -28,14 +28,18 @@ pub async fn again_and_again(mut client: Client, end: Duration, think: (u64, u64
 
 /// Audits until nothing is wrong, and reports what is still wrong after a minute.
 pub async fn at_last(world: &World) {
-    let findings = std::sync::Mutex::new(vec!["the blobs cannot be audited when all is calm".to_owned()]);
+    let findings = std::sync::Mutex::new(vec!["the audit of blobs does not end when all is calm".to_owned()]);
+    let tell = |found| *findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
     let clean = until_some(IN_THE_END, || async {
         let process = world.process(0)?;
-        process.tidy_objects().await.ok()?.ok()?;
+        if let Err(error) = process.tidy_objects().await.ok()? {
+            tell(vec![format!("the blobs cannot be audited when all is calm: {error}")]);
+            return None;
+        }
         let blobs = gathered(&process.rows_of_objects().await?, &world.stored("blobs"));
         let found = check(&blobs);
         let clean = found.is_empty();
-        *findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
+        tell(found);
         clean.then_some(())
     });
     if clean.await.is_none() {

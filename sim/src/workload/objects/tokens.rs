@@ -65,7 +65,7 @@ impl Tokens {
             let request = move_to(&object(from), generation, &object(to), Some(0));
             let Ok(reply) = client.ask(request).await.answer else { continue };
             match (reply.status, shown(&reply)) {
-                (200, Some(shown)) if shown.value == token && shown.generation > generation => {
+                (200, Some(shown)) if shown.value == token => {
                     self.saw(to, &shown);
                 }
                 (404 | 408 | 412 | 500.., _) => {}
@@ -115,12 +115,10 @@ impl Tokens {
         Some(())
     }
 
+    /// A token was seen at a name. Generations tell nothing of the order: they grow for each name, and the clocks of two
+    /// ranges may differ.
     fn saw(&self, at: usize, shown: &Shown) {
-        let mut seen = self.seen();
-        let last = seen.entry(shown.value).or_default();
-        if last.1 < shown.generation {
-            *last = (at, shown.generation);
-        }
+        self.seen().insert(shown.value, (at, shown.generation));
     }
 
     fn seen(&self) -> std::sync::MutexGuard<'_, BTreeMap<Value, (usize, u64)>> {
