@@ -4,9 +4,12 @@
 //! in use, the two times, and which of them must be stored. `object::rates` reads and writes the rows.
 //!
 //! ```text
-//!   request -- name written lately? -- bytes of project and location? -- bucket's span? --> handler
-//!                 429                       429                           late, 429, 503
+//!   request -- bytes of project and location? -- name written lately? -- bucket's span? --> handler
+//!                 429                              429                     late, 429, 503
 //! ```
+//!
+//! A write counts for its name when its bucket lets it in. Bytes are charged when they come and go, not when a request is let
+//! in: how many they are is not known then.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -150,14 +153,28 @@ impl ObjectRates {
     /// Decides about a request for a bucket that is known, and returns how long it must wait before it is carried out.
     pub(crate) fn ask(&self, ask: &ObjectAsk<'_>, hash: u64, now: Timestamp) -> Result<Duration, TooFast> {
         let real = since_1970(now);
-        if ask.usage == Usage::Write && ask.about == About::Object {
-            let mut names = self.names.lock();
-            let written = names.get(hash, real, || None);
+        let writes_name = ask.usage == Usage::Write && ask.about == About::Object;
+        // Held until the bucket has decided, so that of two writes of a name at once only one is let in.
+        let mut names = writes_name.then(|| self.names.lock());
+        if let Some(names) = &mut names {
+            let written = *names.get(hash, real, || None);
             if written.is_some_and(|written| real.saturating_sub(written) < self.rules.name_every) {
                 return Err(TooFast::Name);
             }
-            *written = Some(real);
         }
+        let delay = self.ask_bucket(ask, real)?;
+        if let Some(names) = &mut names {
+            *names.get(hash, real, || None) = Some(real + delay);
+        }
+        Ok(delay)
+    }
+
+    /// A write that was let in is not made after all, so its name may be written at once.
+    pub(crate) fn not_written(&self, hash: u64, now: Timestamp) {
+        *self.names.lock().get(hash, since_1970(now), || None) = None;
+    }
+
+    fn ask_bucket(&self, ask: &ObjectAsk<'_>, real: Duration) -> Result<Duration, TooFast> {
         let mut buckets = self.buckets.lock();
         let Some(known) = buckets.get_mut(&ask.bucket) else { return Ok(Duration::ZERO) };
         known.used = real;
@@ -280,6 +297,20 @@ mod tests {
         assert_eq!(rates.ask(&write("a"), 1, at(900)), Err(TooFast::Name));
         assert_eq!(rates.ask(&write("b"), 2, at(900)), Ok(Duration::ZERO));
         assert_eq!(rates.ask(&write("a"), 1, at(1_000)), Ok(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_write_that_its_bucket_refuses_does_not_count_for_its_name() {
+        let rates = rates(None);
+        assert!((0..2_000).all(|n| rates.ask(&write("x"), n, at(0)).is_ok()));
+        assert_eq!(rates.ask(&write("a"), 5_000, at(0)), Err(TooFast::Bucket));
+        let late = Duration::from_millis(501);
+        assert_eq!(rates.ask(&write("a"), 5_000, at(500)), Ok(late));
+        // It is written when it has waited, and the next second begins then.
+        assert_eq!(rates.ask(&write("a"), 5_000, at(2_000)), Err(TooFast::Name));
+        assert!(rates.ask(&write("a"), 5_000, at(2_001)).is_ok());
+        rates.not_written(5_000, at(2_001));
+        assert!(rates.ask(&write("a"), 5_000, at(2_001)).is_ok());
     }
 
     #[test]

@@ -63,7 +63,11 @@ impl ObjectService {
             }
             Op::ObjectsMove => {
                 self.admit_name(exchange, bucket, object, Usage::Write).await?;
-                self.admit_name(exchange, bucket, &call.to_object, Usage::Write).await
+                let admitted = self.admit_name(exchange, bucket, &call.to_object, Usage::Write).await;
+                if admitted.is_err() {
+                    self.not_written(bucket, object).await;
+                }
+                admitted
             }
             _ => Ok(()),
         }
@@ -126,6 +130,13 @@ impl ObjectService {
                 self.count_refusal(&ask);
                 Err(refusal(exchange, too_fast, &bucket.name, name).into())
             }
+        }
+    }
+
+    /// A write that was let in is not made, since the other name that it writes is refused.
+    async fn not_written(&self, bucket: &str, name: &str) {
+        if let (Some(rates), Ok(bucket)) = (self.admission.object_rates(), self.bucket(bucket).await) {
+            rates.not_written(self.admission.hash((bucket.id, name)), self.clock.now());
         }
     }
 
