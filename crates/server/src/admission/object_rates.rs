@@ -194,23 +194,31 @@ impl ObjectRates {
         self.rules.bytes_per_second.is_some()
     }
 
-    /// Charges bytes to a project in a location, given as a hash. A request of any size is let in while the budget is not
-    /// used up; what it is too large is waited for by the next ones.
-    pub(crate) fn charge_bytes(&self, scope: u64, bytes: u64, now: Timestamp) -> Result<(), TooFast> {
-        let Some(per_second) = self.rules.bytes_per_second else { return Ok(()) };
-        let (budget, real) = (Budget { per_second, credit: Duration::ZERO }, since_1970(now));
-        let mut scopes = self.bytes.lock();
-        let tokens = scopes.get(scope, real, || Tokens::full(&budget, real));
-        if tokens.take(&budget, real, bytes as f64, false) { Ok(()) } else { Err(TooFast::Bandwidth) }
+    /// Lets a request in if the bytes of a project in a location, given as a hash, are not used up. A request of any size is
+    /// let in then; what it is too large is waited for by the next ones.
+    pub(crate) fn ask_bytes(&self, scope: u64, now: Timestamp) -> Result<(), TooFast> {
+        let is_left = |tokens: &mut Tokens, budget: &Budget, real| tokens.take(budget, real, 0.0, false);
+        if self.with_bytes(scope, now, is_left).unwrap_or(true) { Ok(()) } else { Err(TooFast::Bandwidth) }
     }
 
-    /// Charges bytes of a reply that is under way.
-    pub(crate) fn charge_reply(&self, scope: u64, bytes: u64, now: Timestamp) {
-        let Some(per_second) = self.rules.bytes_per_second else { return };
-        let (budget, real) = (Budget { per_second, credit: Duration::ZERO }, since_1970(now));
+    /// Charges bytes that have come or gone to a project in a location.
+    pub(crate) fn charge_bytes(&self, scope: u64, bytes: u64, now: Timestamp) {
+        self.with_bytes(scope, now, |tokens, budget, real| {
+            tokens.charge(budget, real, bytes as f64, f64::INFINITY, false)
+        });
+    }
+
+    /// Does something with the budget of bytes of a project in a location; `None` if bytes have no budget.
+    fn with_bytes<T>(
+        &self,
+        scope: u64,
+        now: Timestamp,
+        act: impl FnOnce(&mut Tokens, &Budget, Duration) -> T,
+    ) -> Option<T> {
+        let (per_second, real) = (self.rules.bytes_per_second?, since_1970(now));
+        let budget = Budget { per_second, credit: Duration::ZERO };
         let mut scopes = self.bytes.lock();
-        let tokens = scopes.get(scope, real, || Tokens::full(&budget, real));
-        tokens.charge(&budget, real, bytes as f64, f64::INFINITY, false);
+        Some(act(scopes.get(scope, real, || Tokens::full(&budget, real)), &budget, real))
     }
 
     /// Lets time pass for all buckets. Returns those whose rows must be written, and the number of all spans.
@@ -325,12 +333,17 @@ mod tests {
 
     #[test]
     fn bytes_have_a_budget_of_their_own_only_if_one_is_set() {
-        assert_eq!(rates(None).charge_bytes(1, u64::MAX, at(0)), Ok(()));
+        let unlimited = rates(None);
+        unlimited.charge_bytes(1, u64::MAX, at(0));
+        assert_eq!(unlimited.ask_bytes(1, at(0)), Ok(()));
         let rates = rates(Some(1_000.0));
-        assert_eq!(rates.charge_bytes(1, 3_000, at(0)), Ok(()));
-        assert_eq!(rates.charge_bytes(1, 1, at(1_000)), Err(TooFast::Bandwidth));
-        assert_eq!(rates.charge_bytes(2, 1, at(1_000)), Ok(()));
-        assert_eq!(rates.charge_bytes(1, 1, at(3_000)), Ok(()));
+        assert_eq!(rates.ask_bytes(1, at(0)), Ok(()));
+        for _ in 0..3 {
+            rates.charge_bytes(1, 1_000, at(0));
+        }
+        assert_eq!(rates.ask_bytes(1, at(2_000)), Err(TooFast::Bandwidth));
+        assert_eq!(rates.ask_bytes(2, at(2_000)), Ok(()));
+        assert_eq!(rates.ask_bytes(1, at(2_001)), Ok(()));
     }
 
     #[test]

@@ -20,7 +20,6 @@ use tracing::warn;
 use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
-use super::reply::{Content, Reply};
 use super::upkeep::stops_within;
 use crate::admission::{About, ObjectAsk, ObjectRates, ToStore, TooFast};
 use crate::limits::REQUEST_WITHIN;
@@ -115,22 +114,57 @@ impl ObjectService {
             self.learn(rates, &bucket).await?;
         }
         let ask = ObjectAsk { bucket: bucket.id, name, usage, about };
-        let admitted = self
-            .admit_bytes(exchange, rates, &bucket, usage)
-            .and_then(|()| rates.ask(&ask, self.admission.hash((bucket.id, name)), self.clock.now()));
-        match admitted {
+        self.check_bytes(exchange, &bucket, &ask)?;
+        match rates.ask(&ask, self.admission.hash((bucket.id, name)), self.clock.now()) {
             Ok(delay) if delay.is_zero() => Ok(()),
             Ok(delay) => {
                 self.metrics.late(delay);
                 sleep(delay).await;
                 Ok(())
             }
-            Err(too_fast) => {
-                self.metrics.throttled(too_fast.cause());
-                self.count_refusal(&ask);
-                Err(refusal(exchange, too_fast, &bucket.name, name).into())
-            }
+            Err(too_fast) => Err(self.refused(exchange, too_fast, &bucket, &ask)),
         }
+    }
+
+    /// Lets bytes of an object come or go that no request for its name brings, such as those of a part of an upload, or
+    /// refuses them.
+    pub(super) fn admit_bytes(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+        usage: Usage,
+    ) -> Result<(), Failure> {
+        let ask = ObjectAsk { bucket: bucket.id, name, usage, about: About::Object };
+        self.check_bytes(exchange, bucket, &ask)
+    }
+
+    /// Refuses a request while the bandwidth of its project is used up. What it brings and takes is charged by its
+    /// [`Meter`](super::meter::Meter).
+    fn check_bytes(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        ask: &ObjectAsk<'_>,
+    ) -> Result<(), Failure> {
+        let Some(rates) = self.admission.object_rates().filter(|rates| rates.counts_bytes()) else {
+            return Ok(());
+        };
+        let asked = rates.ask_bytes(self.scope_of(bucket), self.clock.now());
+        asked.map_err(|too_fast| self.refused(exchange, too_fast, bucket, ask))
+    }
+
+    /// The failure of a request that is not let in, which is counted.
+    fn refused(
+        &self,
+        exchange: &Exchange<'_>,
+        too_fast: TooFast,
+        bucket: &Bucket,
+        ask: &ObjectAsk<'_>,
+    ) -> Failure {
+        self.metrics.throttled(too_fast.cause());
+        self.count_refusal(ask);
+        refusal(exchange, too_fast, &bucket.name, ask.name).into()
     }
 
     /// A write that was let in is not made, since the other name that it writes is refused.
@@ -149,42 +183,6 @@ impl ObjectService {
             (_, Usage::Read) => LoadAccess::PointRead,
         };
         self.router.throttled(&key, access);
-    }
-
-    /// Charges the bytes of a body to its project and location.
-    fn admit_bytes(
-        &self,
-        exchange: &Exchange<'_>,
-        rates: &ObjectRates,
-        bucket: &Bucket,
-        usage: Usage,
-    ) -> Result<(), TooFast> {
-        if !rates.counts_bytes() {
-            return Ok(());
-        }
-        let length = exchange.header("content-length").and_then(|length| length.parse().ok());
-        let bytes = length.filter(|_| usage == Usage::Write).unwrap_or(0);
-        rates.charge_bytes(self.scope_of(bucket), bytes, self.clock.now())
-    }
-
-    /// Charges the bytes of a reply to the project and location of its bucket.
-    pub(super) async fn charge_reply(&self, bucket: &str, reply: Reply) -> Reply {
-        let Some(rates) = self.admission.object_rates().filter(|rates| rates.counts_bytes()) else {
-            return reply;
-        };
-        let bytes = match &reply.content {
-            Content::Whole(bytes) => bytes.len() as u64,
-            Content::Stream(length, _) => *length,
-            Content::Unmeasured(_) | Content::Frames(_) => 0,
-        };
-        if let Ok(bucket) = self.bucket(bucket).await {
-            rates.charge_reply(self.scope_of(&bucket), bytes, self.clock.now());
-        }
-        reply
-    }
-
-    fn scope_of(&self, bucket: &Bucket) -> u64 {
-        self.admission.hash((&bucket.project, &bucket.settings.location))
     }
 
     /// Takes a bucket into use, with the row that says what it bears.

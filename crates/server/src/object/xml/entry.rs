@@ -92,7 +92,8 @@ impl XmlApi<'_> {
         }
     }
 
-    /// Lets a request in, or refuses it: see [`rates`](crate::object::rates). Forms and sessions ask when they know the name.
+    /// Lets a request in, or refuses it: see [`rates`](crate::object::rates). Forms and sessions ask when they know the name. The
+    /// parts of an upload ask for their bytes alone.
     pub(super) async fn admit_request(
         &self,
         exchange: &Exchange<'_>,
