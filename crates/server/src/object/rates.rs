@@ -1,7 +1,8 @@
 //! Asks admission for each request for an object, in the profile `cloud`, and keeps what buckets bear in their rows.
 //!
 //! A request is asked for once, before its handler: by its name in the path. The name of a new object may come in the
-//! body, so uploads and new folders ask for it when they know it, and resumable uploads with the request that ends them.
+//! body, so uploads and new folders ask for it when they know it, and resumable uploads with the request or message that ends
+//! them.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use rangehold_map::{BucketId, PartitionPrefix};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::folder::with_slash;
-use rangehold_protocol::object::request::{Api, Call, Operation as Op, api_of};
+use rangehold_protocol::object::request::{Api, Call, Operation as Op};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
@@ -115,14 +116,41 @@ impl ObjectService {
         }
         let ask = ObjectAsk { bucket: bucket.id, name, usage, about };
         self.check_bytes(exchange, &bucket, &ask)?;
-        match rates.ask(&ask, self.admission.hash((bucket.id, name)), self.clock.now()) {
+        self.let_in(exchange, rates, &bucket, &ask).await
+    }
+
+    /// Lets in the end of an upload whose bytes come in a stream, or refuses it. Bandwidth does not matter here: the bytes were
+    /// let in when the stream began, and may have used it up since.
+    pub(super) async fn admit_end(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let Some(rates) = self.admission.object_rates() else { return Ok(()) };
+        if !rates.knows(bucket.id) {
+            self.learn(rates, bucket).await?;
+        }
+        let ask = ObjectAsk { bucket: bucket.id, name, usage: Usage::Write, about: About::Object };
+        self.let_in(exchange, rates, bucket, &ask).await
+    }
+
+    /// Asks for a request to a bucket that is in use.
+    async fn let_in(
+        &self,
+        exchange: &Exchange<'_>,
+        rates: &ObjectRates,
+        bucket: &Bucket,
+        ask: &ObjectAsk<'_>,
+    ) -> Result<(), Failure> {
+        match rates.ask(ask, self.admission.hash((bucket.id, ask.name)), self.clock.now()) {
             Ok(delay) if delay.is_zero() => Ok(()),
             Ok(delay) => {
                 self.metrics.late(delay);
                 sleep(delay).await;
                 Ok(())
             }
-            Err(too_fast) => Err(self.refused(exchange, too_fast, &bucket, &ask)),
+            Err(too_fast) => Err(self.refused(exchange, too_fast, bucket, ask)),
         }
     }
 
@@ -237,7 +265,7 @@ fn row_of(bucket: &str, id: BucketId) -> Vec<u8> {
 /// The error for a request that is not let in. The texts for names and the 503 were recorded from the real service; that for
 /// a bucket was not seen, and is made like them.
 fn refusal(exchange: &Exchange<'_>, too_fast: TooFast, bucket: &str, name: &str) -> ObjectError {
-    let is_xml = exchange.bucket_in_host.is_some() || api_of(exchange.head.uri.path()) == Api::Xml;
+    let is_xml = exchange.api == Api::Xml;
     let limited = |message: String| ObjectError::new(ErrorKind::RateLimited, message);
     match too_fast {
         TooFast::Name if is_xml => {

@@ -218,6 +218,10 @@ impl GrpcApi<'_> {
 
     /// Stores what one message brings.
     async fn take(&self, exchange: &Exchange<'_>, writing: &mut Writing, step: &Step) -> Result<(), Failure> {
+        if let (Target::Upload { name, .. }, true) = (&writing.target, step.is_last) {
+            // This is the one write of the upload. An object that is written in one stream was counted when it began.
+            self.admit_end(exchange, &writing.bucket, writing.bucket.shown(name)).await?;
+        }
         if let Some(sums) = &step.sums {
             writing.announced = announced(sums)?.or(writing.announced);
         }

@@ -49,7 +49,12 @@ impl Service {
     async fn is_used_up(&self, bucket: &str) -> bool {
         let answer = self.object("GET", &format!("/storage/v1/b/{bucket}/o/none"), "").await;
         assert!([404, 429].contains(&answer.status), "{}", answer.body);
-        assert_eq!(answer.status == 429, answer.body.contains("exceeded the bandwidth quota"), "{}", answer.body);
+        assert_eq!(
+            answer.status == 429,
+            answer.body.contains("exceeded the bandwidth quota"),
+            "{}",
+            answer.body
+        );
         answer.status == 429
     }
 }
@@ -73,7 +78,13 @@ async fn bytes_that_come_use_up_the_bandwidth_in_whatever_form() {
     for (bucket, method, target, header, body) in [
         ("media", "POST", format!("{json}=media"), ("a", "b"), &bytes),
         ("without-length", "POST", format!("{json}=media"), ("Transfer-Encoding", "chunked"), &chunked),
-        ("related", "POST", format!("{json}=multipart"), ("Content-Type", "multipart/related; boundary=B"), &related),
+        (
+            "related",
+            "POST",
+            format!("{json}=multipart"),
+            ("Content-Type", "multipart/related; boundary=B"),
+            &related,
+        ),
         ("xml", "PUT", "/BUCKET/o".to_owned(), ("a", "b"), &bytes),
         ("amazon", "PUT", "/BUCKET/o".to_owned(), ("Content-Encoding", "aws-chunked"), &chunked),
         ("form", "POST", "/BUCKET".to_owned(), ("Content-Type", "multipart/form-data; boundary=B"), &form),
@@ -145,7 +156,12 @@ async fn a_part_of_a_multipart_upload_waits_until_its_project_has_bandwidth_agai
     };
     assert_eq!(put(1).await.status, 200);
     let refused = put(2).await;
-    assert_eq!((refused.status, refused.body.contains("<Code>SlowDown</Code>")), (429, true), "{}", refused.body);
+    assert_eq!(
+        (refused.status, refused.body.contains("<Code>SlowDown</Code>")),
+        (429, true),
+        "{}",
+        refused.body
+    );
     service.rest();
     assert_eq!(put(2).await.status, 200);
 }

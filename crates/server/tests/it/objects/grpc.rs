@@ -132,7 +132,12 @@ impl Client {
     }
 
     /// The bytes of an object from an offset.
-    pub(super) async fn read(&mut self, name: &str, read_offset: i64, read_limit: i64) -> Result<String, Status> {
+    pub(super) async fn read(
+        &mut self,
+        name: &str,
+        read_offset: i64,
+        read_limit: i64,
+    ) -> Result<String, Status> {
         let (bucket, object) = (BUCKET.to_owned(), name.to_owned());
         let asked = ReadObjectRequest { bucket, object, read_offset, read_limit, ..Default::default() };
         let answers: Vec<ReadObjectResponse> = self.stream("ReadObject", vec![asked]).await?;
