@@ -13,6 +13,7 @@ use rangehold_map::{BucketId, PartitionPrefix};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::folder::with_slash;
+use rangehold_protocol::object::list::ListRequest;
 use rangehold_protocol::object::request::{Api, Call, Operation as Op};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -34,8 +35,9 @@ impl ObjectService {
         let (bucket, object) = (call.bucket.as_str(), call.object.as_str());
         match call.operation {
             Op::ObjectsList | Op::FoldersList => {
-                let begins_at = exchange.parameter("startOffset").or(exchange.parameter("prefix"));
-                self.admit(exchange, bucket, begins_at.unwrap_or_default(), Usage::Read, About::Listing).await
+                // If the parameters are wrong, the handler says so.
+                let request = ListRequest::parse(|name| exchange.query.get(name)).unwrap_or_default();
+                self.admit(exchange, bucket, request.begins_at(), Usage::Read, About::Listing).await
             }
             Op::FoldersGet => self.admit_folder(exchange, bucket, &call.id, Usage::Read).await,
             Op::FoldersDelete | Op::FoldersDeleteRecursive => {
