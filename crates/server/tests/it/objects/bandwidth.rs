@@ -1,5 +1,5 @@
 //! The bandwidth of projects in locations: the bytes of objects that come and go. Each bucket here has a project of its own, whose
-//! budget of a byte a second any object uses up for days.
+//! budget of two bytes a second any object uses up for long.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ const SIZE: usize = 300_000;
 const CHUNK: usize = 262_144;
 const DAY: i64 = 24 * 3_600 * Timestamp::TICKS_PER_SECOND;
 
-/// A service whose projects have a byte a second.
+/// A service whose projects have two bytes a second.
 pub(super) async fn service() -> Service {
     let cloud = ObjectRules::cloud();
-    let objects = Some(ObjectRules { bytes_per_second: Some(1.0), name_every: Duration::ZERO, ..cloud });
+    let objects = Some(ObjectRules { bytes_per_second: Some(2.0), name_every: Duration::ZERO, ..cloud });
     Service::with_profile(Profile { objects, ..Profile::cloud() }).await
 }
 
@@ -30,9 +30,9 @@ impl Service {
         self.object_json("POST", &format!("/storage/v1/b?project={name}"), &body).await;
     }
 
-    /// Lets so much time pass that what one object has used is there again.
+    /// Lets so much time pass that what one object has used is there again. A session lives for three times as long.
     pub(super) fn rest(&self) {
-        self.clock.step(4 * DAY);
+        self.clock.step(2 * DAY);
     }
 
     async fn sent(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
@@ -122,8 +122,8 @@ async fn a_session_goes_on_when_its_project_has_bandwidth_again() {
             let headers = [("Content-Range", "bytes */*")];
             let told = service.sent("PUT", path_of(&location, "/upload/"), &headers, b"").await;
             assert_eq!((told.status, told.header("Range")), (308, Some(format!("bytes=0-{}", from - 1))));
+            service.rest();
         }
-        service.rest();
         assert_eq!(send(from, to).await.status, if to == total { 200 } else { 308 }, "{part}");
         assert!(service.is_used_up("photos").await, "{part}");
     }

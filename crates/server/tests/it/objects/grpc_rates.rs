@@ -12,7 +12,7 @@ use super::grpc::{BUCKET, Client, code, data, spec};
 use super::rates::{HOUR, SLOW, counted, service};
 use crate::support::Service;
 
-/// A text of an object whose bytes use up a byte a second for a day.
+/// The text of an object whose bytes use up two bytes a second for half a day.
 fn large() -> &'static str {
     String::leak("x".repeat(100_000))
 }

@@ -276,7 +276,7 @@ impl Service {
 pub(crate) async fn in_one_moment<T>(work: impl Future<Output = T>) -> T {
     let (ends, ended) = mpsc::channel::<()>();
     // Tokio's time does not leap while a blocking task runs.
-    let held = tokio::task::spawn_blocking(move || drop(ended.recv()));
+    let held = tokio::task::spawn_blocking(move || ended.recv().ok());
     let done = work.await;
     drop(ends);
     held.await.unwrap();
