@@ -4,9 +4,12 @@
 //! in use, the two times, and which of them must be stored. `object::rates` reads and writes the rows.
 //!
 //! ```text
-//!   request -- name written lately? -- bytes of project and location? -- bucket's span? --> handler
-//!                 429                       429                           late, 429, 503
+//!   request -- bytes of project and location? -- name written lately? -- bucket's span? --> handler
+//!                 429                              429                     late, 429, 503
 //! ```
+//!
+//! A write counts for its name when its bucket lets it in. Bytes are charged when they come and go, not when a request is let
+//! in: how many they are is not known then.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -150,14 +153,28 @@ impl ObjectRates {
     /// Decides about a request for a bucket that is known, and returns how long it must wait before it is carried out.
     pub(crate) fn ask(&self, ask: &ObjectAsk<'_>, hash: u64, now: Timestamp) -> Result<Duration, TooFast> {
         let real = since_1970(now);
-        if ask.usage == Usage::Write && ask.about == About::Object {
-            let mut names = self.names.lock();
-            let written = names.get(hash, real, || None);
+        let writes_name = ask.usage == Usage::Write && ask.about == About::Object;
+        // Held until the bucket has decided, so that of two writes of a name at once only one is let in.
+        let mut names = writes_name.then(|| self.names.lock());
+        if let Some(names) = &mut names {
+            let written = *names.get(hash, real, || None);
             if written.is_some_and(|written| real.saturating_sub(written) < self.rules.name_every) {
                 return Err(TooFast::Name);
             }
-            *written = Some(real);
         }
+        let delay = self.ask_bucket(ask, real)?;
+        if let Some(names) = &mut names {
+            *names.get(hash, real, || None) = Some(real + delay);
+        }
+        Ok(delay)
+    }
+
+    /// A write that was let in is not made after all, so its name may be written at once.
+    pub(crate) fn not_written(&self, hash: u64, now: Timestamp) {
+        *self.names.lock().get(hash, since_1970(now), || None) = None;
+    }
+
+    fn ask_bucket(&self, ask: &ObjectAsk<'_>, real: Duration) -> Result<Duration, TooFast> {
         let mut buckets = self.buckets.lock();
         let Some(known) = buckets.get_mut(&ask.bucket) else { return Ok(Duration::ZERO) };
         known.used = real;
@@ -177,23 +194,31 @@ impl ObjectRates {
         self.rules.bytes_per_second.is_some()
     }
 
-    /// Charges bytes to a project in a location, given as a hash. A request of any size is let in while the budget is not
-    /// used up; what it is too large is waited for by the next ones.
-    pub(crate) fn charge_bytes(&self, scope: u64, bytes: u64, now: Timestamp) -> Result<(), TooFast> {
-        let Some(per_second) = self.rules.bytes_per_second else { return Ok(()) };
-        let (budget, real) = (Budget { per_second, credit: Duration::ZERO }, since_1970(now));
-        let mut scopes = self.bytes.lock();
-        let tokens = scopes.get(scope, real, || Tokens::full(&budget, real));
-        if tokens.take(&budget, real, bytes as f64, false) { Ok(()) } else { Err(TooFast::Bandwidth) }
+    /// Lets a request in if the bytes of a project in a location, given as a hash, are not used up. A request of any size is
+    /// let in then; what it is too large is waited for by the next ones.
+    pub(crate) fn ask_bytes(&self, scope: u64, now: Timestamp) -> Result<(), TooFast> {
+        let is_left = |tokens: &mut Tokens, budget: &Budget, real| tokens.take(budget, real, 0.0, false);
+        if self.with_bytes(scope, now, is_left).unwrap_or(true) { Ok(()) } else { Err(TooFast::Bandwidth) }
     }
 
-    /// Charges bytes of a reply that is under way.
-    pub(crate) fn charge_reply(&self, scope: u64, bytes: u64, now: Timestamp) {
-        let Some(per_second) = self.rules.bytes_per_second else { return };
-        let (budget, real) = (Budget { per_second, credit: Duration::ZERO }, since_1970(now));
+    /// Charges bytes that have come or gone to a project in a location.
+    pub(crate) fn charge_bytes(&self, scope: u64, bytes: u64, now: Timestamp) {
+        self.with_bytes(scope, now, |tokens, budget, real| {
+            tokens.charge(budget, real, bytes as f64, f64::INFINITY, false)
+        });
+    }
+
+    /// Does something with the budget of bytes of a project in a location; `None` if bytes have no budget.
+    fn with_bytes<T>(
+        &self,
+        scope: u64,
+        now: Timestamp,
+        act: impl FnOnce(&mut Tokens, &Budget, Duration) -> T,
+    ) -> Option<T> {
+        let (per_second, real) = (self.rules.bytes_per_second?, since_1970(now));
+        let budget = Budget { per_second, credit: Duration::ZERO };
         let mut scopes = self.bytes.lock();
-        let tokens = scopes.get(scope, real, || Tokens::full(&budget, real));
-        tokens.charge(&budget, real, bytes as f64, f64::INFINITY, false);
+        Some(act(scopes.get(scope, real, || Tokens::full(&budget, real)), &budget, real))
     }
 
     /// Lets time pass for all buckets. Returns those whose rows must be written, and the number of all spans.
@@ -283,6 +308,20 @@ mod tests {
     }
 
     #[test]
+    fn a_write_that_its_bucket_refuses_does_not_count_for_its_name() {
+        let rates = rates(None);
+        assert!((0..2_000).all(|n| rates.ask(&write("x"), n, at(0)).is_ok()));
+        assert_eq!(rates.ask(&write("a"), 5_000, at(0)), Err(TooFast::Bucket));
+        let late = Duration::from_millis(501);
+        assert_eq!(rates.ask(&write("a"), 5_000, at(500)), Ok(late));
+        // It is written when it has waited, and the next second begins then.
+        assert_eq!(rates.ask(&write("a"), 5_000, at(2_000)), Err(TooFast::Name));
+        assert!(rates.ask(&write("a"), 5_000, at(2_001)).is_ok());
+        rates.not_written(5_000, at(2_001));
+        assert!(rates.ask(&write("a"), 5_000, at(2_001)).is_ok());
+    }
+
+    #[test]
     fn a_bucket_that_is_too_busy_answers_429_and_now_and_then_503() {
         let rates = rates(None);
         let answers: Vec<_> = (0..2_400).map(|n| rates.ask(&write("x"), n, at(0))).collect();
@@ -294,12 +333,17 @@ mod tests {
 
     #[test]
     fn bytes_have_a_budget_of_their_own_only_if_one_is_set() {
-        assert_eq!(rates(None).charge_bytes(1, u64::MAX, at(0)), Ok(()));
+        let unlimited = rates(None);
+        unlimited.charge_bytes(1, u64::MAX, at(0));
+        assert_eq!(unlimited.ask_bytes(1, at(0)), Ok(()));
         let rates = rates(Some(1_000.0));
-        assert_eq!(rates.charge_bytes(1, 3_000, at(0)), Ok(()));
-        assert_eq!(rates.charge_bytes(1, 1, at(1_000)), Err(TooFast::Bandwidth));
-        assert_eq!(rates.charge_bytes(2, 1, at(1_000)), Ok(()));
-        assert_eq!(rates.charge_bytes(1, 1, at(3_000)), Ok(()));
+        assert_eq!(rates.ask_bytes(1, at(0)), Ok(()));
+        for _ in 0..3 {
+            rates.charge_bytes(1, 1_000, at(0));
+        }
+        assert_eq!(rates.ask_bytes(1, at(2_000)), Err(TooFast::Bandwidth));
+        assert_eq!(rates.ask_bytes(2, at(2_000)), Ok(()));
+        assert_eq!(rates.ask_bytes(1, at(2_001)), Ok(()));
     }
 
     #[test]

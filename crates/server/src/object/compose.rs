@@ -20,6 +20,7 @@ use super::encryption::{check_key, customer_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::located::Wants;
+use super::meter::Meter;
 use super::payload::{INLINE_BYTES_MAX, Receiver};
 use super::reply::Reply;
 use super::several::{Leaving, NamesChange, check_may_leave};
@@ -135,7 +136,8 @@ impl ObjectService {
         if bytes.is_empty() {
             return Ok(Vec::new());
         }
-        let mut receiver = Receiver::new(self.blobs.clone(), user.clone());
+        // These bytes were here before.
+        let mut receiver = Receiver::new(self.blobs.clone(), user.clone(), Meter::default());
         receiver.take(bytes).await?;
         Ok(receiver.persist(None).await?.extents)
     }

@@ -155,7 +155,8 @@ impl ObjectService {
     /// A receiver for the bytes of this request.
     pub(super) fn receiver(&self, exchange: &Exchange<'_>, bucket: &Bucket, name: &str) -> Receiver {
         let upload = exchange.id.to_owned();
-        Receiver::new(self.blobs.clone(), BlobUser { bucket: bucket.id, name: name.to_owned(), upload })
+        let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload };
+        Receiver::new(self.blobs.clone(), user, self.meter(bucket))
     }
 
     /// The next piece of a payload; `None` at its end.

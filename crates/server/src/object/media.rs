@@ -90,7 +90,7 @@ impl ObjectService {
             else {
                 continue;
             };
-            match self.media(exchange, &generation, content).await {
+            match self.media(exchange, &bucket, &generation, content).await {
                 Err(MediaError::Gone) => {}
                 Err(MediaError::Failed(failure)) => return Err(failure),
                 Ok(reply) => return Ok(reply),
@@ -136,6 +136,7 @@ impl ObjectService {
     pub(super) async fn media(
         &self,
         exchange: &Exchange<'_>,
+        bucket: &Bucket,
         generation: &Generation,
         content: Stored,
     ) -> Result<Reply, MediaError> {
@@ -152,7 +153,7 @@ impl ObjectService {
             reply.set("Content-Length", "0");
         }
         let content = self.pieces(exchange.tenant, content, selected.range).await?;
-        reply.content = match (selected.unpacked, content) {
+        let content = match (selected.unpacked, content) {
             (false, content) => content,
             (true, Content::Whole(bytes)) => Content::Unmeasured(gunzip(stream::iter([Ok(bytes)]).boxed())),
             (true, Content::Stream(_, pieces) | Content::Unmeasured(pieces)) => {
@@ -160,6 +161,7 @@ impl ObjectService {
             }
             (true, frames @ Content::Frames(_)) => frames,
         };
+        reply.content = self.meter_of_reply(exchange, bucket).over(content);
         Ok(reply)
     }
 

@@ -39,6 +39,7 @@ mod list;
 mod located;
 mod managed_folders;
 mod media;
+mod meter;
 mod notifications;
 mod objects;
 mod operations;
@@ -470,8 +471,7 @@ impl ObjectService {
             Op::ObjectsList => self.list_objects(exchange, bucket).await,
             Op::ObjectsInsert => self.upload(exchange, bucket, method, body).await,
             Op::ObjectsGet if is_media || exchange.head.uri.path().starts_with("/download/") => {
-                let reply = self.download(exchange, bucket, object).await?;
-                Ok(self.charge_reply(bucket, reply).await)
+                self.download(exchange, bucket, object).await
             }
             Op::ObjectsGet => self.get_object(exchange, bucket, object).await,
             Op::ObjectsPatch => {

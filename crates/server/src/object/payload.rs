@@ -1,7 +1,7 @@
 //! The bytes of a new object while they arrive: summed, and kept.
 //!
 //! A small payload lies in a row of the object. As soon as it is larger, a blob takes it, so an upload of any
-//! size holds less than 1 MiB.
+//! size holds less than 1 MiB. All bytes are charged to the bandwidth of their project here, in whatever form they come.
 
 use bytes::{Bytes, BytesMut};
 use rangehold_engine::blob::{BlobWriter, Blobs};
@@ -15,6 +15,7 @@ use rangehold_protocol::object::upload::Progress;
 use rangehold_protocol::object::write::Payload;
 
 use super::failure::Failure;
+use super::meter::Meter;
 
 /// A payload of at most so many bytes lies in a row of its object; one of few bytes, in the row of what is known of it.
 pub(super) const INLINE_BYTES_MAX: usize = 64 << 10;
@@ -23,6 +24,7 @@ pub(super) const INLINE_BYTES_MAX: usize = 64 << 10;
 pub(crate) struct Receiver {
     blobs: Blobs,
     user: BlobUser,
+    meter: Meter,
     sums: Running,
     small: BytesMut,
     writer: Option<BlobWriter>,
@@ -35,20 +37,25 @@ pub(crate) struct Received {
 }
 
 impl Receiver {
-    /// Nothing has arrived of the payload that `user` brings.
-    pub(crate) fn new(blobs: Blobs, user: BlobUser) -> Self {
-        Self { blobs, user, sums: Running::default(), small: BytesMut::new(), writer: None }
+    /// Nothing has arrived of the payload that `user` brings. What arrives is charged by `meter`.
+    pub(crate) fn new(blobs: Blobs, user: BlobUser, meter: Meter) -> Self {
+        Self { blobs, user, meter, sums: Running::default(), small: BytesMut::new(), writer: None }
     }
 
     /// So much has arrived before, and is durable.
-    pub(crate) async fn resume(blobs: Blobs, user: BlobUser, progress: &Progress) -> Result<Self, Failure> {
+    pub(crate) async fn resume(
+        blobs: Blobs,
+        user: BlobUser,
+        meter: Meter,
+        progress: &Progress,
+    ) -> Result<Self, Failure> {
         if progress.bytes == 0 {
-            return Ok(Self::new(blobs, user));
+            return Ok(Self::new(blobs, user, meter));
         }
         let sums = Running::resume(progress.bytes, progress.crc32c, &progress.md5_state);
         let sums = sums.ok_or_else(|| ObjectError::damaged("the checksum of an upload"))?;
         let writer = Some(blobs.resume(user.clone(), progress.extents.clone()).await?);
-        Ok(Self { blobs, user, sums, small: BytesMut::new(), writer })
+        Ok(Self { blobs, user, meter, sums, small: BytesMut::new(), writer })
     }
 
     /// How many bytes have arrived.
@@ -58,6 +65,7 @@ impl Receiver {
 
     /// Takes the next bytes.
     pub(crate) async fn take(&mut self, bytes: Bytes) -> Result<(), Failure> {
+        self.meter.charge(bytes.len());
         self.sums.update(&bytes);
         if self.writer.is_none() && self.small.len() + bytes.len() <= INLINE_BYTES_MAX {
             self.small.extend_from_slice(&bytes);
@@ -65,6 +73,11 @@ impl Receiver {
         }
         self.writer().await?.write(bytes).await?;
         Ok(())
+    }
+
+    /// So many bytes have arrived that the payload does not need: it has them already, or they come again later.
+    pub(crate) fn pass_over(&self, bytes: usize) {
+        self.meter.charge(bytes);
     }
 
     /// Makes all that has arrived durable, and says how to go on from there.

@@ -1,7 +1,8 @@
 //! Asks admission for each request for an object, in the profile `cloud`, and keeps what buckets bear in their rows.
 //!
 //! A request is asked for once, before its handler: by its name in the path. The name of a new object may come in the
-//! body, so uploads and new folders ask for it when they know it, and resumable uploads with the request that ends them.
+//! body, so uploads and new folders ask for it when they know it, and resumable uploads with the request or message that ends
+//! them.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use rangehold_map::{BucketId, PartitionPrefix};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::folder::with_slash;
-use rangehold_protocol::object::request::{Api, Call, Operation as Op, api_of};
+use rangehold_protocol::object::list::ListRequest;
+use rangehold_protocol::object::request::{Api, Call, Operation as Op};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
@@ -20,7 +22,6 @@ use tracing::warn;
 use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
-use super::reply::{Content, Reply};
 use super::upkeep::stops_within;
 use crate::admission::{About, ObjectAsk, ObjectRates, ToStore, TooFast};
 use crate::limits::REQUEST_WITHIN;
@@ -34,8 +35,9 @@ impl ObjectService {
         let (bucket, object) = (call.bucket.as_str(), call.object.as_str());
         match call.operation {
             Op::ObjectsList | Op::FoldersList => {
-                let begins_at = exchange.parameter("startOffset").or(exchange.parameter("prefix"));
-                self.admit(exchange, bucket, begins_at.unwrap_or_default(), Usage::Read, About::Listing).await
+                // If the parameters are wrong, the handler says so.
+                let request = ListRequest::parse(|name| exchange.query.get(name)).unwrap_or_default();
+                self.admit(exchange, bucket, request.begins_at(), Usage::Read, About::Listing).await
             }
             Op::FoldersGet => self.admit_folder(exchange, bucket, &call.id, Usage::Read).await,
             Op::FoldersDelete | Op::FoldersDeleteRecursive => {
@@ -63,7 +65,11 @@ impl ObjectService {
             }
             Op::ObjectsMove => {
                 self.admit_name(exchange, bucket, object, Usage::Write).await?;
-                self.admit_name(exchange, bucket, &call.to_object, Usage::Write).await
+                let admitted = self.admit_name(exchange, bucket, &call.to_object, Usage::Write).await;
+                if admitted.is_err() {
+                    self.not_written(bucket, object).await;
+                }
+                admitted
             }
             _ => Ok(()),
         }
@@ -111,21 +117,90 @@ impl ObjectService {
             self.learn(rates, &bucket).await?;
         }
         let ask = ObjectAsk { bucket: bucket.id, name, usage, about };
-        let admitted = self
-            .admit_bytes(exchange, rates, &bucket, usage)
-            .and_then(|()| rates.ask(&ask, self.admission.hash((bucket.id, name)), self.clock.now()));
-        match admitted {
+        self.check_bytes(exchange, &bucket, &ask)?;
+        self.let_in(exchange, rates, &bucket, &ask).await
+    }
+
+    /// Lets in the end of an upload whose bytes come in a stream, or refuses it. Bandwidth does not matter here: the bytes were
+    /// let in when the stream began, and may have used it up since.
+    pub(super) async fn admit_end(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let Some(rates) = self.admission.object_rates() else { return Ok(()) };
+        if !rates.knows(bucket.id) {
+            self.learn(rates, bucket).await?;
+        }
+        let ask = ObjectAsk { bucket: bucket.id, name, usage: Usage::Write, about: About::Object };
+        self.let_in(exchange, rates, bucket, &ask).await
+    }
+
+    /// Asks for a request to a bucket that is in use.
+    async fn let_in(
+        &self,
+        exchange: &Exchange<'_>,
+        rates: &ObjectRates,
+        bucket: &Bucket,
+        ask: &ObjectAsk<'_>,
+    ) -> Result<(), Failure> {
+        match rates.ask(ask, self.admission.hash((bucket.id, ask.name)), self.clock.now()) {
             Ok(delay) if delay.is_zero() => Ok(()),
             Ok(delay) => {
                 self.metrics.late(delay);
                 sleep(delay).await;
                 Ok(())
             }
-            Err(too_fast) => {
-                self.metrics.throttled(too_fast.cause());
-                self.count_refusal(&ask);
-                Err(refusal(exchange, too_fast, &bucket.name, name).into())
-            }
+            Err(too_fast) => Err(self.refused(exchange, too_fast, bucket, ask)),
+        }
+    }
+
+    /// Lets bytes of an object come or go that no request for its name brings, such as those of a part of an upload, or
+    /// refuses them.
+    pub(super) fn admit_bytes(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+        usage: Usage,
+    ) -> Result<(), Failure> {
+        let ask = ObjectAsk { bucket: bucket.id, name, usage, about: About::Object };
+        self.check_bytes(exchange, bucket, &ask)
+    }
+
+    /// Refuses a request while the bandwidth of its project is used up. What it brings and takes is charged by its
+    /// [`Meter`](super::meter::Meter).
+    fn check_bytes(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        ask: &ObjectAsk<'_>,
+    ) -> Result<(), Failure> {
+        let Some(rates) = self.admission.object_rates().filter(|rates| rates.counts_bytes()) else {
+            return Ok(());
+        };
+        let asked = rates.ask_bytes(self.scope_of(bucket), self.clock.now());
+        asked.map_err(|too_fast| self.refused(exchange, too_fast, bucket, ask))
+    }
+
+    /// The failure of a request that is not let in, which is counted.
+    fn refused(
+        &self,
+        exchange: &Exchange<'_>,
+        too_fast: TooFast,
+        bucket: &Bucket,
+        ask: &ObjectAsk<'_>,
+    ) -> Failure {
+        self.metrics.throttled(too_fast.cause());
+        self.count_refusal(ask);
+        refusal(exchange, too_fast, &bucket.name, ask.name).into()
+    }
+
+    /// A write that was let in is not made, since the other name that it writes is refused.
+    async fn not_written(&self, bucket: &str, name: &str) {
+        if let (Some(rates), Ok(bucket)) = (self.admission.object_rates(), self.bucket(bucket).await) {
+            rates.not_written(self.admission.hash((bucket.id, name)), self.clock.now());
         }
     }
 
@@ -138,42 +213,6 @@ impl ObjectService {
             (_, Usage::Read) => LoadAccess::PointRead,
         };
         self.router.throttled(&key, access);
-    }
-
-    /// Charges the bytes of a body to its project and location.
-    fn admit_bytes(
-        &self,
-        exchange: &Exchange<'_>,
-        rates: &ObjectRates,
-        bucket: &Bucket,
-        usage: Usage,
-    ) -> Result<(), TooFast> {
-        if !rates.counts_bytes() {
-            return Ok(());
-        }
-        let length = exchange.header("content-length").and_then(|length| length.parse().ok());
-        let bytes = length.filter(|_| usage == Usage::Write).unwrap_or(0);
-        rates.charge_bytes(self.scope_of(bucket), bytes, self.clock.now())
-    }
-
-    /// Charges the bytes of a reply to the project and location of its bucket.
-    pub(super) async fn charge_reply(&self, bucket: &str, reply: Reply) -> Reply {
-        let Some(rates) = self.admission.object_rates().filter(|rates| rates.counts_bytes()) else {
-            return reply;
-        };
-        let bytes = match &reply.content {
-            Content::Whole(bytes) => bytes.len() as u64,
-            Content::Stream(length, _) => *length,
-            Content::Unmeasured(_) | Content::Frames(_) => 0,
-        };
-        if let Ok(bucket) = self.bucket(bucket).await {
-            rates.charge_reply(self.scope_of(&bucket), bytes, self.clock.now());
-        }
-        reply
-    }
-
-    fn scope_of(&self, bucket: &Bucket) -> u64 {
-        self.admission.hash((&bucket.project, &bucket.settings.location))
     }
 
     /// Takes a bucket into use, with the row that says what it bears.
@@ -228,7 +267,7 @@ fn row_of(bucket: &str, id: BucketId) -> Vec<u8> {
 /// The error for a request that is not let in. The texts for names and the 503 were recorded from the real service; that for
 /// a bucket was not seen, and is made like them.
 fn refusal(exchange: &Exchange<'_>, too_fast: TooFast, bucket: &str, name: &str) -> ObjectError {
-    let is_xml = exchange.bucket_in_host.is_some() || api_of(exchange.head.uri.path()) == Api::Xml;
+    let is_xml = exchange.api == Api::Xml;
     let limited = |message: String| ObjectError::new(ErrorKind::RateLimited, message);
     match too_fast {
         TooFast::Name if is_xml => {

@@ -212,9 +212,12 @@ impl ObjectService {
         match range.step(bytes, total, length)? {
             Step::Tell => Ok(Done::Saved(bytes)),
             Step::Receive { skip, length: counted, is_last, total } => {
+                let Name { bucket, name } = upload.of;
+                let shown = bucket.shown(name);
                 if is_last {
-                    let Name { bucket, name } = upload.of;
-                    self.admit_name(exchange, &bucket.name, bucket.shown(name), Usage::Write).await?;
+                    self.admit_name(exchange, &bucket.name, shown, Usage::Write).await?;
+                } else {
+                    self.admit_bytes(exchange, bucket, shown, Usage::Write)?;
                 }
                 let ends = if is_last { None } else { counted };
                 let ends = ends.map(|counted| bytes + counted.saturating_sub(skip));
@@ -235,7 +238,8 @@ impl ObjectService {
     ) -> Result<Done, Failure> {
         let Name { bucket, name } = upload.of;
         let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload: upload.id.to_owned() };
-        let mut receiver = Receiver::resume(self.blobs.clone(), user, &session.progress).await?;
+        let (blobs, meter) = (self.blobs.clone(), self.meter(bucket));
+        let mut receiver = Receiver::resume(blobs, user, meter, &session.progress).await?;
         let length = exchange.header("content-length").and_then(|length| length.parse::<u64>().ok());
         let ends_at = length.map(|length| session.progress.bytes + length.saturating_sub(incoming.skip));
         let fault = self.ordered_fault(exchange, "storage.objects.insert", ends_at);
@@ -258,7 +262,9 @@ impl ObjectService {
             skip -= known;
             let bytes = piece.bytes.slice(known as usize..);
             let room = usize::try_from(stops_at.saturating_sub(receiver.bytes())).unwrap_or(usize::MAX);
-            receiver.take(bytes.slice(..bytes.len().min(room))).await?;
+            let counted = bytes.slice(..bytes.len().min(room));
+            receiver.pass_over(piece.bytes.len() - counted.len());
+            receiver.take(counted).await?;
             if let (Some(Fault::StatusAfter(status, _)), true) = (fault, receiver.bytes() >= stops_at) {
                 self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
                 return Ok(Done::Spoiled(status));

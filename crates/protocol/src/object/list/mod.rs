@@ -132,14 +132,22 @@ impl ListRequest {
         Some(self.prefix.len() + rest.find(&self.delimiter)? + self.delimiter.len())
     }
 
+    /// The texts with which names must begin: the prefix, and the beginning of the pattern. Of the two, the longer one says
+    /// more. If neither begins with the other, no name fits both.
+    fn beginnings(&self) -> [&str; 2] {
+        [&self.prefix, self.glob.as_ref().map_or("", Glob::literal_prefix)]
+    }
+
+    /// The page has no names below this one.
+    pub fn begins_at(&self) -> &str {
+        let position = self.position.as_ref().map_or("", |position| position.name.as_str());
+        let others = [self.start_offset.as_str(), position];
+        self.beginnings().into_iter().chain(others).max().unwrap_or_default()
+    }
+
     /// The rows of a bucket that the page can need.
     pub fn keys(&self, bucket: BucketId) -> KeyRange {
-        let literal = self.glob.as_ref().map_or("", Glob::literal_prefix);
-        // Of the two texts with which names must begin, the longer one says more. If neither begins with the other,
-        // no name fits both, and the bounds below leave nothing.
-        let both = [self.prefix.as_str(), literal];
-        let position = self.position.as_ref().map_or("", |position| position.name.as_str());
-        let low = both.into_iter().chain([self.start_offset.as_str(), position]).max().unwrap_or_default();
+        let (both, low) = (self.beginnings(), self.begins_at());
         let ends = both.into_iter().filter(|start| !start.is_empty());
         let ends = ends.map(|start| end_of(names_beginning_with(bucket, start)));
         let end = (!self.end_offset.is_empty()).then(|| names_from(bucket, &self.end_offset));

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use futures::StreamExt;
+use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::ObjectError;
@@ -26,6 +27,7 @@ use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
 use crate::object::located::Wants;
 use crate::object::media::{MediaError, TRIES_MAX, replaced_again};
+use crate::object::meter::Meter;
 use crate::object::reply::{Content, Pieces};
 
 /// The name of reads in the metrics and in retry tests.
@@ -37,6 +39,8 @@ struct Opened {
     content: Stored,
     /// Its resource.
     object: Object,
+    /// Charges its bytes.
+    meter: Meter,
 }
 
 /// Bytes as they are read, in pieces that fit a message.
@@ -60,7 +64,7 @@ impl GrpcApi<'_> {
                     continue;
                 };
                 let range = read_range(asked.read_offset, asked.read_limit, opened.generation.size)?;
-                match self.chunks(&exchange, opened.content.clone(), range.clone()).await {
+                match self.chunks(&exchange, &opened, range.clone()).await {
                     Ok(chunks) => return send_object(chunks, opened, range, to).await,
                     Err(MediaError::Gone) => {}
                     Err(MediaError::Failed(failure)) => return Err(failure),
@@ -106,7 +110,10 @@ impl GrpcApi<'_> {
                     Some(next) if next.read_object_spec.is_some() => {
                         return Err(misused("Only the first message has a read_object_spec."));
                     }
-                    Some(next) => asked = next.read_ranges,
+                    Some(next) => {
+                        self.admit_bytes(&exchange, &bucket, &call.call.object, Usage::Read)?;
+                        asked = next.read_ranges;
+                    }
                 }
             }
         };
@@ -138,7 +145,8 @@ impl GrpcApi<'_> {
             return Ok(None);
         };
         let object = self.object_message(exchange, bucket, name, &generation)?;
-        Ok(Some(Opened { generation, content, object }))
+        let meter = self.meter_of_reply(exchange, bucket);
+        Ok(Some(Opened { generation, content, object, meter }))
     }
 
     /// The message of a generation's resource.
@@ -156,13 +164,14 @@ impl GrpcApi<'_> {
     async fn chunks(
         &self,
         exchange: &Exchange<'_>,
-        content: Stored,
+        opened: &Opened,
         range: Range<u64>,
     ) -> Result<Chunks, MediaError> {
         if range.is_empty() {
             return Ok(Chunks { pieces: futures::stream::empty().boxed(), rest: Bytes::new() });
         }
-        let pieces = match self.pieces(exchange.tenant, content, range).await? {
+        let content = self.pieces(exchange.tenant, opened.content.clone(), range).await?;
+        let pieces = match opened.meter.clone().over(content) {
             Content::Whole(bytes) => futures::stream::iter([Ok(bytes)]).boxed(),
             Content::Stream(_, pieces) | Content::Unmeasured(pieces) => pieces,
             Content::Frames(_) => unreachable!("bytes of objects are not messages"),
@@ -179,7 +188,7 @@ impl GrpcApi<'_> {
         to: &Answers,
     ) -> Result<(), Failure> {
         let range = read_range(asked.read_offset, asked.read_length, opened.generation.size)?;
-        let mut chunks = match self.chunks(exchange, opened.content.clone(), range.clone()).await {
+        let mut chunks = match self.chunks(exchange, opened, range.clone()).await {
             Ok(chunks) => chunks,
             Err(MediaError::Gone) => {
                 let object = &opened.object;

@@ -208,7 +208,9 @@ impl GrpcApi<'_> {
             Err(made) => return Ok(Err(Box::new(self.object_message(exchange, &bucket, &name, &made)?))),
         };
         let user = BlobUser { bucket: bucket.id, name: name.clone(), upload: id.to_owned() };
-        let receiver = Receiver::resume(self.blobs.clone(), user, &session.progress).await?;
+        self.admit_bytes(exchange, &bucket, bucket.shown(&name), Usage::Write)?;
+        let (blobs, meter) = (self.blobs.clone(), self.meter(&bucket));
+        let receiver = Receiver::resume(blobs, user, meter, &session.progress).await?;
         let (saved, total) = (session.progress.bytes, session.progress.total);
         let target = Target::Upload { id: id.to_owned(), name, session: Box::new(session) };
         Ok(Ok(Writing { bucket, target, receiver, saved, total, announced: Announced::default() }))
@@ -216,6 +218,10 @@ impl GrpcApi<'_> {
 
     /// Stores what one message brings.
     async fn take(&self, exchange: &Exchange<'_>, writing: &mut Writing, step: &Step) -> Result<(), Failure> {
+        if let (Target::Upload { name, .. }, true) = (&writing.target, step.is_last) {
+            // This is the one write of the upload. An object that is written in one stream was counted when it began.
+            self.admit_end(exchange, &writing.bucket, writing.bucket.shown(name)).await?;
+        }
         if let Some(sums) = &step.sums {
             writing.announced = announced(sums)?.or(writing.announced);
         }
@@ -229,6 +235,7 @@ impl GrpcApi<'_> {
             check_data(data)?;
             // Bytes that are there already are sent again after an interruption.
             let known = usize::try_from(have - offset).unwrap_or(usize::MAX).min(data.content.len());
+            writing.receiver.pass_over(known);
             writing.receiver.take(data.content.slice(known..)).await?;
         }
         let many = matches!(writing.target, Target::Upload { .. })

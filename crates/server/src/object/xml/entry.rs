@@ -4,6 +4,7 @@ use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::xml::request::{BucketCall, ObjectCall, XmlRequest};
 
+use super::list::listing;
 use super::{XmlApi, conditions};
 use crate::admission::About;
 use crate::object::exchange::Exchange;
@@ -92,7 +93,8 @@ impl XmlApi<'_> {
         }
     }
 
-    /// Lets a request in, or refuses it: see [`rates`](crate::object::rates). Forms and sessions ask when they know the name.
+    /// Lets a request in, or refuses it: see [`rates`](crate::object::rates). Forms and sessions ask when they know the name. The
+    /// parts of an upload ask for their bytes alone.
     pub(super) async fn admit_request(
         &self,
         exchange: &Exchange<'_>,
@@ -100,9 +102,9 @@ impl XmlApi<'_> {
     ) -> Result<(), Failure> {
         match request {
             XmlRequest::Bucket(BucketCall::List, bucket) => {
-                let begins_at = exchange.parameter("start-after").or(exchange.parameter("marker"));
-                let begins_at = begins_at.or(exchange.parameter("prefix")).unwrap_or_default();
-                self.admit(exchange, bucket, begins_at, Usage::Read, About::Listing).await
+                // If the parameters are wrong, the handler says so.
+                let request = listing(exchange).map(|(_, request)| request).unwrap_or_default();
+                self.admit(exchange, bucket, request.begins_at(), Usage::Read, About::Listing).await
             }
             // Requests about buckets are not counted.
             XmlRequest::ListBuckets | XmlRequest::Bucket(..) => Ok(()),

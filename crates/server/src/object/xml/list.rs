@@ -11,14 +11,7 @@ use crate::object::reply::Reply;
 
 impl XmlApi<'_> {
     pub(super) async fn list(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
-        let asked = XmlListRequest::read(&exchange.query)?;
-        let request = ListRequest {
-            prefix: asked.prefix.clone(),
-            delimiter: asked.delimiter.clone(),
-            max_results: asked.keys_max as usize,
-            position: position(&asked)?,
-            ..ListRequest::default()
-        };
+        let (asked, request) = listing(exchange)?;
         let bucket = self.bucket(bucket).await?;
         if asked.keys_max == 0 {
             return Ok(xml_reply(200, asked.render(&bucket.name, &Page::default())));
@@ -31,6 +24,19 @@ impl XmlApi<'_> {
         let next = next.map(|next| if asked.second_version { next.token() } else { next.name });
         Ok(xml_reply(200, asked.render(&bucket.name, &Page { objects, prefixes, next })))
     }
+}
+
+/// What is asked for, in the words of this API and of the one with JSON.
+pub(super) fn listing(exchange: &Exchange<'_>) -> Result<(XmlListRequest, ListRequest), Failure> {
+    let asked = XmlListRequest::read(&exchange.query)?;
+    let request = ListRequest {
+        prefix: asked.prefix.clone(),
+        delimiter: asked.delimiter.clone(),
+        max_results: asked.keys_max as usize,
+        position: position(&asked)?,
+        ..ListRequest::default()
+    };
+    Ok((asked, request))
 }
 
 /// Where the page begins.

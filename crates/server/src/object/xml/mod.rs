@@ -80,10 +80,7 @@ impl XmlApi<'_> {
                 BucketCall::Set(setting) => self.set_setting(exchange, bucket, *setting, body).await,
             },
             XmlRequest::Object(call, bucket, name) => match call {
-                ObjectCall::Get | ObjectCall::Head => {
-                    let reply = self.get(exchange, bucket, name).await?;
-                    Ok(self.charge_reply(bucket, reply).await)
-                }
+                ObjectCall::Get | ObjectCall::Head => self.get(exchange, bucket, name).await,
                 ObjectCall::GetAcl => self.get_acl(exchange, bucket, name).await,
                 ObjectCall::SetAcl => self.set_acl(exchange, bucket, name, body).await,
                 ObjectCall::Put => self.put(exchange, bucket, name, body).await,

@@ -2,6 +2,7 @@
 
 use rangehold_map::KeyRange;
 use rangehold_map::blob::BlobUser;
+use rangehold_map::capacity::Usage;
 use rangehold_map::key::{ObjectKey, ObjectRow};
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Generation;
@@ -62,7 +63,8 @@ impl XmlApi<'_> {
             .ok_or_else(|| ObjectError::no_such_upload(upload))?;
         let described = described(exchange, name)?;
         let user = BlobUser { bucket: bucket.id, name: of.name.to_owned(), upload: upload.to_owned() };
-        let mut receiver = Receiver::new(self.blobs.clone(), user);
+        self.admit_bytes(exchange, &bucket, name, Usage::Write)?;
+        let mut receiver = Receiver::new(self.blobs.clone(), user, self.meter(&bucket));
         self.receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish_part(&described.announced, exchange.now.into()).await?;
         let put = PutPart { of, upload, number, part: &received.part };

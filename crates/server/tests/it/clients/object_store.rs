@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::gcp::GoogleCloudStorage;
@@ -61,7 +60,7 @@ async fn the_default_retries_finish_a_job_that_is_too_fast() {
     let cloud = ObjectRules::cloud();
     // Ten writes and fifty reads a second.
     let rates = cloud.rates.clone().scaled(0.01);
-    let objects = Some(ObjectRules { rates, name_every: Duration::ZERO, ..cloud });
+    let objects = Some(ObjectRules { rates, ..cloud });
     let service = Service::with_profile(Profile { objects, ..Profile::cloud() }).await;
     let (store, refusals) = photos(&service).await;
     let names: Vec<Path> = (0..OBJECTS).map(|number| Path::from(format!("{number:02}"))).collect();

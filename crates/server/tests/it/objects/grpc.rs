@@ -20,7 +20,7 @@ use tonic_prost::ProstCodec;
 
 use crate::support::Service;
 
-const BUCKET: &str = "projects/_/buckets/a-bucket";
+pub(super) const BUCKET: &str = "projects/_/buckets/a-bucket";
 
 /// One connection with HTTP/2, begun with prior knowledge as gRPC does.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Layer<http::Request<tonic::body::Body>> for Wire {
 }
 
 /// A client of both services.
-struct Client(Grpc<Wire>);
+pub(super) struct Client(Grpc<Wire>);
 
 fn path(method: &str) -> PathAndQuery {
     let service = match method {
@@ -63,7 +63,7 @@ fn path(method: &str) -> PathAndQuery {
 }
 
 impl Client {
-    async fn of(service: &Service) -> Self {
+    pub(super) async fn of(service: &Service) -> Self {
         let address = service.running.object_address.expect("objects are served");
         let stream = TcpStream::connect(address).await.expect("a connection");
         let (sender, connection) =
@@ -72,7 +72,7 @@ impl Client {
         Self(Grpc::with_origin(Wire(sender), format!("http://{address}").parse().expect("an address")))
     }
 
-    async fn ask<Q, A>(&mut self, method: &str, message: Q) -> Result<A, Status>
+    pub(super) async fn ask<Q, A>(&mut self, method: &str, message: Q) -> Result<A, Status>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,
@@ -83,7 +83,7 @@ impl Client {
     }
 
     /// Sends all messages, and returns all answers.
-    async fn stream<Q, A>(&mut self, method: &str, messages: Vec<Q>) -> Result<Vec<A>, Status>
+    pub(super) async fn stream<Q, A>(&mut self, method: &str, messages: Vec<Q>) -> Result<Vec<A>, Status>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,
@@ -98,7 +98,7 @@ impl Client {
         Ok(found)
     }
 
-    async fn make_bucket(&mut self) -> Bucket {
+    pub(super) async fn make_bucket(&mut self) -> Bucket {
         let bucket = Bucket { project: "projects/test-project".to_owned(), ..Default::default() };
         let parent = "projects/_".to_owned();
         let message = CreateBucketRequest {
@@ -111,7 +111,7 @@ impl Client {
     }
 
     /// Writes an object in one stream, in two messages.
-    async fn write(&mut self, name: &str, text: &'static str) -> Result<Object, Status> {
+    pub(super) async fn write(&mut self, name: &str, text: &'static str) -> Result<Object, Status> {
         let (one, two) = text.split_at(text.len() / 2);
         let first = WriteObjectRequest {
             first_message: Some(write_object_request::FirstMessage::WriteObjectSpec(spec(name))),
@@ -132,7 +132,12 @@ impl Client {
     }
 
     /// The bytes of an object from an offset.
-    async fn read(&mut self, name: &str, read_offset: i64, read_limit: i64) -> Result<String, Status> {
+    pub(super) async fn read(
+        &mut self,
+        name: &str,
+        read_offset: i64,
+        read_limit: i64,
+    ) -> Result<String, Status> {
         let (bucket, object) = (BUCKET.to_owned(), name.to_owned());
         let asked = ReadObjectRequest { bucket, object, read_offset, read_limit, ..Default::default() };
         let answers: Vec<ReadObjectResponse> = self.stream("ReadObject", vec![asked]).await?;
@@ -142,11 +147,11 @@ impl Client {
     }
 }
 
-fn data(text: &'static str) -> ChecksummedData {
+pub(super) fn data(text: &'static str) -> ChecksummedData {
     ChecksummedData { content: text.into(), crc32c: Some(crc32c::crc32c(text.as_bytes())) }
 }
 
-fn spec(name: &str) -> WriteObjectSpec {
+pub(super) fn spec(name: &str) -> WriteObjectSpec {
     let object = Object {
         name: name.to_owned(),
         bucket: BUCKET.to_owned(),
@@ -161,7 +166,7 @@ fn mask(path: &str) -> Option<FieldMask> {
     Some(FieldMask { paths: vec![path.to_owned()] })
 }
 
-fn code<T: std::fmt::Debug>(result: Result<T, Status>) -> Code {
+pub(super) fn code<T: std::fmt::Debug>(result: Result<T, Status>) -> Code {
     result.expect_err("an error").code()
 }
 

@@ -2,9 +2,12 @@
 
 mod addresses;
 mod ageing;
+mod bandwidth;
 mod buckets;
 mod folders;
+mod growth;
 mod grpc;
+mod grpc_rates;
 mod moves;
 mod operations;
 mod pages;

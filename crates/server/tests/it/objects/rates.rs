@@ -1,21 +1,41 @@
-//! Requests for objects that come too fast, in the profile `cloud`. The rates are so low that time adds nothing.
+//! Requests for objects that come too fast, in the profile `cloud`. The rates are so low that time adds nothing, or time is
+//! paused.
 
 use std::time::Duration;
 
+use rangehold_engine::Clock;
+use rangehold_map::Timestamp;
+use rangehold_map::capacity::Rules;
 use rangehold_server::profile::{ObjectRules, Profile};
+use tokio::task::yield_now;
+use tokio::time::Instant;
 
-use crate::support::Service;
-use crate::support::wire::{Answer, Request};
+use crate::support::wire::{Answer, Request, exchange};
+use crate::support::{Service, Wanted, in_one_moment};
 
-const SLOW: f64 = 0.000_000_1;
-const HOUR: Duration = Duration::from_secs(3_600);
+/// One write and one read, and then none for hours.
+pub(super) const SLOW: f64 = 0.000_000_1;
+pub(super) const HOUR: Duration = Duration::from_secs(3_600);
 const UPLOADS: &str = "/upload/storage/v1/b/photos/o?uploadType=";
 
-async fn service(rates_scale: f64, name_every: Duration) -> Service {
-    let cloud = ObjectRules::cloud();
-    let rates = cloud.rates.clone().scaled(rates_scale);
-    let objects = Some(ObjectRules { rates, name_every, ..cloud });
-    let service = Service::with_profile(Profile { objects, ..Profile::cloud() }).await;
+/// The profile `cloud` with these rates of buckets, and this time between two writes of a name.
+pub(super) fn with_rates(rates: Rules, name_every: Duration) -> Profile {
+    let objects = Some(ObjectRules { rates, name_every, ..ObjectRules::cloud() });
+    Profile { objects, ..Profile::cloud() }
+}
+
+pub(super) async fn service(rates_scale: f64, name_every: Duration) -> Service {
+    let profile = with_rates(Rules::documented().scaled(rates_scale), name_every);
+    let service = Service::with_profile(profile).await;
+    service.create_bucket("photos").await;
+    service
+}
+
+/// A service in a test whose time is paused.
+async fn paused(rates: Rules) -> Service {
+    let clock = Some(Clock::manual(Timestamp::from_unix_seconds(1_800_000_000)));
+    let profile = with_rates(rates, Duration::ZERO);
+    let service = Service::open(Wanted { profile, clock, ..Wanted::default() }).await;
     service.create_bucket("photos").await;
     service
 }
@@ -24,15 +44,20 @@ async fn insert(service: &Service, name: &str) -> Answer {
     service.object("POST", &format!("{UPLOADS}media&name={name}"), "{}").await
 }
 
-async fn counted(service: &Service, cause: &str) -> u64 {
+/// A metric, which is 0 before it is counted.
+pub(super) async fn metric(service: &Service, name: &str) -> f64 {
     let metrics = service.send_admin("GET", "/metrics", &[]).await.body;
-    let line = format!("rangehold_throttled_total{{cause=\"{cause}\"}} ");
-    metrics.lines().find_map(|found| found.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
+    let line = format!("rangehold_{name} ");
+    metrics.lines().find_map(|found| found.strip_prefix(&line)?.parse().ok()).unwrap_or(0.0)
+}
+
+/// The refusals with a cause.
+pub(super) async fn counted(service: &Service, cause: &str) -> u64 {
+    metric(service, &format!("throttled_total{{cause=\"{cause}\"}}")).await as u64
 }
 
 #[tokio::test]
 async fn a_bucket_that_is_too_busy_answers_in_the_words_of_the_real_service() {
-    // One write and one read, and then none for hours.
     let service = service(SLOW, Duration::ZERO).await;
     assert_eq!(insert(&service, "a").await.status, 200);
     let limited = insert(&service, "b").await;
@@ -85,6 +110,67 @@ async fn a_name_that_is_written_again_at_once_is_refused_and_other_names_are_not
     assert_eq!(insert(&service, "b").await.status, 200);
     assert_eq!(service.object("GET", "/storage/v1/b/photos/o/a?alt=media", "").await.body, "{}");
     assert_eq!(counted(&service, "ObjectName").await, 2);
+}
+
+#[tokio::test]
+async fn a_write_that_the_bucket_refuses_can_be_repeated_at_once() {
+    let service = service(SLOW, HOUR).await;
+    // A move writes both of its names, and this bucket bears one write.
+    let moved = async || service.object("POST", "/storage/v1/b/photos/o/a/moveTo/o/b", "").await;
+    for answer in [moved().await, moved().await, insert(&service, "b").await] {
+        assert_eq!(answer.status, 429);
+        assert!(answer.body.contains("The bucket photos exceeded the rate limit"), "{}", answer.body);
+    }
+    assert_eq!(counted(&service, "ObjectName").await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_above_the_rate_waits_and_is_counted_as_late() {
+    // Five reads a second.
+    let service = paused(Rules::documented().scaled(0.001)).await;
+    let read = Request::new("GET", "/storage/v1/b/photos/o/none", &[], b"");
+    let late = in_one_moment(async {
+        for _ in 0..5 {
+            assert_eq!(service.send_object(&read).await.status, 404);
+        }
+        assert_eq!(metric(&service, "late_total").await, 0.0);
+        let (address, read) = (service.running.object_address.expect("objects are served"), read.clone());
+        let late = tokio::spawn(async move {
+            let begun = Instant::now();
+            (exchange(address, &read).await.status, begun.elapsed())
+        });
+        while metric(&service, "late_total").await == 0.0 && !late.is_finished() {
+            yield_now().await;
+        }
+        // Others are answered meanwhile.
+        for _ in 0..3 {
+            service.object_json("GET", "/storage/v1/b/photos", "").await;
+        }
+        late
+    })
+    .await;
+    let (status, waited) = late.await.expect("an answer");
+    assert_eq!(status, 404);
+    assert!(waited >= Duration::from_millis(200), "{waited:?}");
+    assert_eq!(metric(&service, "late_total").await, 1.0);
+    assert_eq!(metric(&service, "late_seconds_total").await, 0.2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_with_folders_begins_with_eight_times_the_rates() {
+    // Five reads a second, without waiting.
+    let rates = Rules { delay_max: Duration::ZERO, ..Rules::documented().scaled(0.001) };
+    let service = paused(rates).await;
+    tree(&service).await;
+    let borne = async |bucket: &str| {
+        let target = format!("/storage/v1/b/{bucket}/o/none");
+        let mut reads = 0;
+        while service.object("GET", &target, "").await.status == 404 {
+            reads += 1;
+        }
+        reads
+    };
+    assert_eq!(in_one_moment(async { [borne("photos").await, borne("tree").await] }).await, [5, 40]);
 }
 
 /// A bucket with folders.

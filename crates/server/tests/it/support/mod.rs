@@ -5,6 +5,7 @@
 pub(crate) mod wire;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use rangehold_engine::store::Store;
@@ -82,6 +83,8 @@ pub(crate) struct Wanted {
     pub(crate) keys: ObjectKeys,
     /// Called after each step of a change of ranges.
     pub(crate) after_step: StepHook,
+    /// The clock, if it is not the machine's. Then all work is done in the test's own thread, so its time may be paused.
+    pub(crate) clock: Option<Clock>,
     /// How far its clock is ahead, in ticks.
     pub(crate) ahead: i64,
     /// Called after each step of a change of several object names.
@@ -104,6 +107,7 @@ impl Default for Wanted {
             access: Access::Open,
             keys: ObjectKeys::development(),
             after_step: StepHook::default(),
+            clock: None,
             ahead: 0,
             after_names_step: NamesHook::default(),
             after_scan_step: ScanHook::default(),
@@ -140,11 +144,13 @@ impl Service {
     /// Starts a service as `wanted` says.
     pub(crate) async fn open(wanted: Wanted) -> Self {
         let Wanted { store, accounts, profile, servers, plans, history, ageing_every, .. } = wanted;
-        let clock = Clock::system();
+        let compact_on_callers_runtime = wanted.clock.is_some();
+        let clock = wanted.clock.unwrap_or_else(Clock::system);
         clock.step(wanted.ahead);
         let accounts = SharedAccounts::new(accounts);
         let options = rangehold_engine::Options {
             servers,
+            compact_on_callers_runtime,
             after_step: wanted.after_step,
             after_names_step: wanted.after_names_step,
             after_scan_step: wanted.after_scan_step,
@@ -263,6 +269,18 @@ impl Service {
         let answer = self.order("POST", "/v1/map/split", &json!({ "at": at }).to_string()).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
     }
+}
+
+/// Does `work` in one moment of a test whose time is paused: no timer ends meanwhile. Otherwise time leaps to the next timer
+/// whenever all tasks wait, also if they wait for a socket.
+pub(crate) async fn in_one_moment<T>(work: impl Future<Output = T>) -> T {
+    let (ends, ended) = mpsc::channel::<()>();
+    // Tokio's time does not leap while a blocking task runs.
+    let held = tokio::task::spawn_blocking(move || ended.recv().ok());
+    let done = work.await;
+    drop(ends);
+    held.await.unwrap();
+    done
 }
 
 async fn listen() -> TcpListener {
