@@ -1,6 +1,8 @@
 //! The service that the tests of this crate speak to: a server of their own, or the one that [`OTHER_SERVICE`] names, for
 //! example Azurite.
 
+pub(crate) mod way;
+
 use rand::TryRng;
 use rand::rngs::SysRng;
 use rangehold_client::{Guid, Service, Table};
