@@ -2,6 +2,7 @@
 
 mod bulk;
 mod claims;
+mod folders;
 mod model;
 mod moving;
 mod object;

@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use parking_lot::Mutex;
 use rangehold_client::object::{Access, Bucket, Storage};
-use rangehold_client::{Http, Lost, Options, Policy, Transport};
-use serde_json::json;
+use rangehold_client::{Http, Lost, Options, Policy, Transport, Watch};
+use serde_json::{Value, json};
 
 use super::Home;
 
@@ -22,6 +22,8 @@ pub(crate) enum Fate {
     Refused(u16),
     /// It is carried out, and its answer is lost.
     AnswerLost,
+    /// It is carried out, and its answer is that of an operation that goes on.
+    Unfinished,
 }
 
 /// The way to a real server, with the next fates in a list.
@@ -42,7 +44,8 @@ impl Transport for Way {
             let answer = self.http.send(request).await?;
             match fate {
                 Fate::AnswerLost => Err(Lost::Unanswered("lost by the test".into())),
-                _ => Ok(answer),
+                Fate::Unfinished => Ok(unfinished(answer)),
+                Fate::Fine | Fate::Refused(_) => Ok(answer),
             }
         }
         .boxed()
@@ -61,17 +64,36 @@ impl Way {
     }
 }
 
+/// The answer of an operation as it was before the operation ended.
+fn unfinished(answer: Response<Bytes>) -> Response<Bytes> {
+    answer.map(|body| {
+        let mut operation: Value = serde_json::from_slice(&body).expect("JSON");
+        let members = operation.as_object_mut().expect("an operation");
+        members.remove("response").expect("it was done");
+        members.insert("done".to_owned(), false.into());
+        operation.to_string().into()
+    })
+}
+
 /// A server with a new bucket, and the way there.
 pub(crate) async fn bucket(name: &str) -> Option<(Home, Arc<Way>, Storage, Bucket)> {
-    let home = Home::open();
-    let endpoint = home.objects()?;
-    let way = Way { http: Http::plain(), fates: Mutex::default(), sent: Mutex::default() };
-    let way = Arc::new(way);
     let policy = Policy::fixed(Duration::from_millis(1), 4);
-    let options =
-        Options { transport: Some(way.clone()), retry: policy, seed: Some(1), ..Options::default() };
+    bucket_of(Home::open(), name, &json!({ "location": "EU" }), policy, None).await
+}
+
+/// The same with settings of the bucket, and a client that repeats by a policy and tells a watch.
+pub(crate) async fn bucket_of(
+    home: Home,
+    name: &str,
+    settings: &Value,
+    retry: Policy,
+    watch: Option<Watch>,
+) -> Option<(Home, Arc<Way>, Storage, Bucket)> {
+    let endpoint = home.objects()?;
+    let way = Arc::new(Way { http: Http::plain(), fates: Mutex::default(), sent: Mutex::default() });
+    let options = Options { transport: Some(way.clone()), retry, watch, seed: Some(1), ..Options::default() };
     let storage = Storage::new(&endpoint, Access::Anonymous, options).expect("it is an endpoint");
-    storage.create_bucket("p", name, &json!({ "location": "EU" })).await.expect("the name is new");
+    storage.create_bucket("p", name, settings).await.expect("the name is new");
     let bucket = storage.bucket(name).expect("it is a name");
     Some((home, way, storage, bucket))
 }
