@@ -6,6 +6,7 @@ mod folders;
 mod model;
 mod moving;
 mod object;
+mod objects_in_bulk;
 mod pattern;
 mod retry;
 mod sequence;
