@@ -2,12 +2,14 @@
 //!
 //! The commands are those of `gcloud storage`, with its names and its flags. `place` reads the arguments, `find` looks patterns up,
 //! `walk` finds files, `service` opens the client. `cp` has the engine of copies, on which `mv` and `sync` stand.
+//! `report` tells how far a command is and what came of it, by the counts of `tally`.
 
 mod cat;
 mod cp;
 mod find;
 mod limits;
 mod ls;
+mod moving;
 mod mv;
 mod place;
 mod report;
@@ -15,6 +17,7 @@ mod rm;
 pub(crate) mod service;
 mod stat;
 mod sync;
+mod tally;
 mod walk;
 
 pub(crate) use place::cloud;

@@ -34,8 +34,8 @@ pub(super) async fn run(service: &ServiceFlags, Mv { places, how }: &Mv) -> Resu
         bail!("the source and the target are the same");
     }
     let (storage, gate) = service.open(Kind::Writes)?;
-    let engine = Arc::new(Engine { moves: true, ..how.engine(gate) });
-    let mut report = Report::new(service.output, "moved");
+    let mut report = Report::new(service.output, "moved", places.len());
+    let engine = Arc::new(Engine { moves: true, ..how.engine(gate, &report) });
     for source in &places {
         let jobs = jobs(&storage, source, &target, how.recursive, places.len() > 1).await?;
         carry_out(&engine, jobs, &mut report).await?;

@@ -13,6 +13,7 @@ use super::engine::{Engine, Existing, Job, To, look};
 use super::entry::Body;
 use super::{down, up};
 use crate::object::limits::WINDOW;
+use crate::object::moving::Moving;
 use crate::object::report::{Ended, Report};
 
 /// Carries jobs out, in an order that spreads over the keys, and counts them.
@@ -23,29 +24,35 @@ pub(in crate::object) async fn carry_out(
 ) -> Result<()> {
     let seed = crate::chance::seed()?;
     // What has to be decided for the list itself, such as a folder that cannot be read, ends the command.
-    let jobs = Spread::new(WINDOW, seed).over(jobs);
+    let jobs = Spread::new(WINDOW, seed).over(report.listed(jobs, |job: &Job| job.from.body.size()));
     let shared = engine.clone();
-    let mut ended =
-        std::pin::pin!(run(jobs, engine.at_once, engine.gate.clone(), move |job: Result<Job>| {
-            let engine = shared.clone();
-            async move { Ok::<_, anyhow::Error>(one(&engine, job?).await) }
-        }));
-    while let Some(ended) = ended.try_next().await? {
+    let work = move |job: Result<Job>| {
+        let engine = shared.clone();
+        async move {
+            let job = job?;
+            let (size, moving) = (job.from.body.size(), engine.flow.begin());
+            Ok::<_, anyhow::Error>((one(&engine, job, &moving).await, size, moving))
+        }
+    };
+    let mut ended = std::pin::pin!(run(jobs, engine.at_once, engine.gate.clone(), work));
+    while let Some((ended, size, moving)) = ended.try_next().await? {
         if matches!(ended, Ended::Failed(..)) && !engine.continue_on_error {
             engine.stop.store(true, Ordering::Relaxed);
         }
-        report.count(ended);
+        report.ended(size, ended);
+        // From here on its bytes count as passed, and not as on their way.
+        drop(moving);
     }
     Ok(())
 }
 
 /// One job, with its failure as a part of the report.
-async fn one(engine: &Engine, job: Job) -> Ended {
+async fn one(engine: &Engine, job: Job, moving: &Moving) -> Ended {
     if engine.stop.load(Ordering::Relaxed) {
         return Ended::NotBegun;
     }
     let what = what(&job);
-    match copy(engine, job).await {
+    match copy(engine, job, moving).await {
         Ok(ended) => ended,
         Err(error) => Ended::Failed(what, error),
     }
@@ -60,14 +67,15 @@ fn what(job: &Job) -> String {
     }
 }
 
-async fn copy(engine: &Engine, job: Job) -> Result<Ended> {
+async fn copy(engine: &Engine, job: Job, moving: &Moving) -> Result<Ended> {
     let Job { from, bucket, to, existing } = job;
     let ended = match (&from.body, &to, &bucket) {
         (Body::File { path, size }, To::Object(bucket, name), _) => {
-            up::upload(engine, path, *size, bucket, name, existing).await?
+            let file = up::Up { engine, path, size: *size, bucket, name, moving };
+            file.upload(existing).await?
         }
         (Body::Object(object), To::Path(path), Some(bucket)) => {
-            down::download(engine, bucket, object, path).await?
+            down::download(engine, bucket, object, path, moving).await?
         }
         (Body::Object(object), To::Object(target, name), Some(bucket)) => {
             across(engine, bucket, object, target, name, existing).await?
