@@ -69,6 +69,11 @@ fn what(job: &Job) -> String {
 
 async fn copy(engine: &Engine, job: Job, moving: &Moving) -> Result<Ended> {
     let Job { from, bucket, to, existing } = job;
+    let is_within = matches!((&bucket, &to), (Some(from), To::Object(to, _)) if from.name() == to.name());
+    if engine.moves && is_within && matches!(&to, To::Object(_, name) if from.body.has_name(name)) {
+        // It would be found at its target, and then removed as a source that has been moved.
+        bail!("it cannot be moved to itself");
+    }
     let ended = match (&from.body, &to, &bucket) {
         (Body::File { path, size }, To::Object(bucket, name), _) => {
             let file = up::Up { engine, path, size: *size, bucket, name, moving };
@@ -82,8 +87,13 @@ async fn copy(engine: &Engine, job: Job, moving: &Moving) -> Result<Ended> {
         }
         _ => bail!("both ends are files; one of them has to be gs://BUCKET/NAME"),
     };
-    // What was skipped under --no-clobber is not at the target, so its source stays.
-    if engine.moves && !(engine.no_clobber && matches!(ended, Ended::Skipped)) {
+    let has_source_to_remove = match ended {
+        // What was left alone under --no-clobber is not at the target, so its source stays.
+        Ended::Skipped => !engine.no_clobber,
+        // In a bucket the service has renamed it.
+        _ => !is_within,
+    };
+    if engine.moves && has_source_to_remove {
         remove(&from.body, bucket.as_ref()).await?;
     }
     Ok(ended)
@@ -110,7 +120,6 @@ async fn across(
     };
     let source = Source { name: object.name.clone(), generation: Some(object.generation) };
     if engine.moves && from.name() == to.name() {
-        // The service renames; there is no source left to remove.
         to.rename(&source, name, condition).await?;
         return Ok(Ended::Done(0));
     }
@@ -118,7 +127,7 @@ async fn across(
     Ok(Ended::Done(copied.size))
 }
 
-/// Removes a source that was moved. A rename has removed it already.
+/// Removes a source that was moved.
 async fn remove(source: &Body, bucket: Option<&Bucket>) -> Result<()> {
     match (source, bucket) {
         (Body::File { path, .. }, _) => std::fs::remove_file(path)
