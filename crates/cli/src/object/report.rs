@@ -74,6 +74,11 @@ impl Report {
         }
     }
 
+    /// One of the listings is not needed.
+    pub(super) fn needs_no_listing(&self) {
+        self.tally.lock().listing_ended();
+    }
+
     /// Counts a job that no listing gave.
     pub(super) fn count(&mut self, ended: Ended) {
         self.tally.lock().found(0);

@@ -11,6 +11,7 @@ use rangehold_client::bulk::{Gate, Spread, run as run_jobs};
 use rangehold_client::object::{Bucket, Condition, Object, Storage};
 
 use super::find::{Found, Look, below, matching};
+use super::folders::delete_folders;
 use super::limits::{AT_ONCE, AT_ONCE_MAX, WINDOW};
 use super::place::{Cloud, cloud};
 use super::report::{Ended, Report};
@@ -45,7 +46,10 @@ pub(super) async fn run(service: &ServiceFlags, rm: &Rm) -> Result<()> {
         let bucket = storage.bucket(&place.bucket)?;
         let versions = rm.all_versions || place.name.is_empty() || place.generation.is_some();
         let objects = objects(&bucket, place, rm, versions).await?;
-        let failed = delete_all(&bucket, objects, versions, rm, &gate, &mut report).await?;
+        let mut failed = delete_all(&bucket, objects, versions, rm, &gate, &mut report).await?;
+        if rm.recursive && !failed && !place.is_pattern() && place.generation.is_none() {
+            failed = delete_folders(&bucket, &place.as_folder(), &gate, &mut report).await?;
+        }
         if place.name.is_empty() && !failed {
             end(&storage, &bucket, &mut report).await;
         } else if failed && !rm.continue_on_error {

@@ -23,7 +23,7 @@ pub(super) use engine::{Engine, Existing, Job, To};
 pub(super) use entry::{Body, Entry, files_below, objects_below};
 pub(super) use join::{Pair, join};
 pub(super) use sessions::folder as sessions_folder;
-pub(super) use source::jobs;
+pub(super) use source::{jobs, name_of_folder};
 
 use super::limits::{AT_ONCE, AT_ONCE_MAX};
 use super::place::{Place, place};

@@ -1,6 +1,7 @@
 //! `object` and `bucket`, at a server that runs for the test.
 
 mod copies;
+mod folders;
 
 use std::path::Path;
 use std::process::Command;
@@ -18,10 +19,16 @@ struct Home {
 
 impl Home {
     fn open() -> Self {
+        Self::open_with(&[])
+    }
+
+    /// With more arguments for the server.
+    fn open_with(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path();
         let program = Path::new(env!("CARGO_BIN_EXE_rangehold"));
-        let setup = Setup::new(program, &path.join("data"), &path.join("server.log"));
+        let mut setup = Setup::new(program, &path.join("data"), &path.join("server.log"));
+        setup.arguments = arguments.iter().map(|&word| word.to_owned()).collect();
         let server = Server::start(&setup).expect("the server starts");
         std::fs::create_dir(path.join("work")).expect("a folder");
         Self { server, directory }
