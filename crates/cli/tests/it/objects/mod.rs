@@ -2,6 +2,7 @@
 
 mod copies;
 mod folders;
+mod rates;
 
 use std::path::Path;
 use std::process::Command;
