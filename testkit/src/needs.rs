@@ -19,6 +19,12 @@ pub const RECIPES_PYTHON: &str = "RANGEHOLD_RECIPES_PYTHON";
 /// The environment variable with the folder `node_modules` that has the libraries of the recipes.
 pub const RECIPES_NODE: &str = "RANGEHOLD_RECIPES_NODE";
 
+/// The environment variable with a Python that has Google's client of objects.
+pub const GOOGLE_PYTHON: &str = "RANGEHOLD_GOOGLE_PYTHON";
+
+/// The environment variable with the folder `node_modules` that has Google's client of objects.
+pub const GOOGLE_NODE: &str = "RANGEHOLD_GOOGLE_NODE";
+
 /// The environment variable under which every test must run.
 pub const ALL: &str = "RANGEHOLD_TEST_ALL";
 
@@ -72,8 +78,8 @@ pub fn has(parts: &[Part]) -> bool {
     false
 }
 
-/// The value of [`OTHER_SERVICE`], [`RECIPES_PYTHON`] or [`RECIPES_NODE`], which `cargo xtask test --only client` sets: it
-/// installs what stands behind them. If it is not set, says on standard error which test is skipped. Under [`ALL`] too, because the
+/// The value of [`OTHER_SERVICE`], [`RECIPES_PYTHON`], [`RECIPES_NODE`], [`GOOGLE_PYTHON`] or [`GOOGLE_NODE`], which
+/// `cargo xtask test --only client` sets: it installs what stands behind them. If it is not set, says on standard error which test is skipped. Under [`ALL`] too, because the
 /// step `client` runs these tests and fails if there are none.
 pub fn given(variable: &str) -> Option<String> {
     let value = std::env::var(variable).ok();

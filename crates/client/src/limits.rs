@@ -37,6 +37,14 @@ pub const FAN_OUT_AT_ONCE: usize = 16;
 pub const COPY_TRIES: u32 = 10;
 /// Bytes that one request of a download asks for. Below [`ANSWER_BYTES_MAX`], which bounds every answer.
 pub const DOWNLOAD_PIECE_BYTES: u64 = 8 * 1024 * 1024;
+/// How often the client asks whether a rename of a folder has ended, and how long it waits in between: about ten minutes in all.
+pub const FOLDER_ASKS_MAX: u32 = 70;
+/// The wait before it asks again.
+pub const FOLDER_WAIT: Exponential = Exponential {
+    z: Duration::from_millis(50),
+    min: Duration::from_millis(50),
+    max: Duration::from_secs(10),
+};
 /// Jobs of a bulk job that are drawn from by chance.
 pub const BULK_WINDOW: usize = 100_000;
 /// Jobs of a bulk job at the same time.

@@ -262,9 +262,11 @@ fn gcs_node() -> Result<()> {
 fn client() -> Result<()> {
     let directory = root().join("tests/azurite");
     tools::npm_ci(&directory)?;
-    // The recipe for JavaScript uses what the suite for it uses.
+    // The recipes for JavaScript and for Google's clients use what the suites for them use.
     let (python, js) = (tools::recipes()?, suite("js")?);
     tools::npm_ci(&js)?;
+    let (google_python, google_js) = (tools::google_python()?, root().join("tests/gcs/js"));
+    tools::npm_ci(&google_js)?;
     let azurite = Azurite::start(&directory)?;
     // With the features of the whole workspace no library is built once more.
     let tests = |more: &[&str]| {
@@ -272,6 +274,8 @@ fn client() -> Result<()> {
         tests.args(["test", "--quiet", "--workspace", "--test", "it", "--"]).args(BEYOND_OURS).args(more);
         tests.env(needs::OTHER_SERVICE, &azurite.connection).env(needs::RECIPES_PYTHON, &python);
         tests.env(needs::RECIPES_NODE, js.join("node_modules"));
+        tests.env(needs::GOOGLE_PYTHON, &google_python);
+        tests.env(needs::GOOGLE_NODE, google_js.join("node_modules"));
         tests
     };
     let listed = tests(&["--list"]).output()?;

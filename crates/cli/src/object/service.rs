@@ -76,11 +76,7 @@ impl Tokens for Fixed {
 impl ServiceFlags {
     /// The service, and the gate that its jobs have to pass.
     pub(crate) fn open(&self, kind: Kind) -> Result<(Storage, Gate)> {
-        let gate = Gate::new(match (self.has_ramp(), kind) {
-            (false, _) => Pace::FREE,
-            (true, Kind::Reads) => Pace::OBJECT_READS,
-            (true, Kind::Writes) => Pace::OBJECT_WRITES,
-        });
+        let gate = Gate::new(self.pace(kind));
         let options = Options { retry: BULK_RETRY, watch: Some(gate.watch()), ..Options::default() };
         let access = match self.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty()) {
             Some(token) => Access::Tokens(Arc::new(Fixed(token.to_owned()))),
@@ -88,6 +84,14 @@ impl ServiceFlags {
         };
         let storage = Storage::new(&self.endpoint, access, options);
         Ok((storage.with_context(|| format!("--endpoint {}", self.endpoint))?, gate))
+    }
+
+    fn pace(&self, kind: Kind) -> Pace {
+        match (self.has_ramp(), kind) {
+            (false, _) => Pace::FREE,
+            (true, Kind::Reads) => Pace::OBJECT_READS,
+            (true, Kind::Writes) => Pace::OBJECT_WRITES,
+        }
     }
 
     fn has_ramp(&self) -> bool {
@@ -114,4 +118,35 @@ impl ServiceFlags {
 pub(crate) fn block_on<T>(command: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        service: ServiceFlags,
+    }
+
+    #[test]
+    fn the_ramp_is_that_of_googles_guideline_there_and_where_it_is_asked_for() {
+        let pace = |endpoint: &str, ramp: &str, kind| {
+            let line = Line::parse_from(["rangehold", "--endpoint", endpoint, "--ramp", ramp]);
+            line.service.pace(kind)
+        };
+        const OURS: &str = "http://127.0.0.1:4443";
+        for (endpoint, ramp, writes, reads) in [
+            (GOOGLE, "auto", Pace::OBJECT_WRITES, Pace::OBJECT_READS),
+            (GOOGLE, "off", Pace::FREE, Pace::FREE),
+            (OURS, "auto", Pace::FREE, Pace::FREE),
+            (OURS, "on", Pace::OBJECT_WRITES, Pace::OBJECT_READS),
+        ] {
+            let found = (pace(endpoint, ramp, Kind::Writes), pace(endpoint, ramp, Kind::Reads));
+            assert_eq!(found, (writes, reads), "{endpoint} {ramp}");
+        }
+    }
 }

@@ -92,14 +92,14 @@ pub(super) async fn run(service: &ServiceFlags, sync: &Sync) -> Result<()> {
     if matches!((&source, &target), (Side::Folder(_), Side::Folder(_))) {
         bail!("both sides are folders on the disk; one of them has to be gs://BUCKET");
     }
-    let verb = if sync.dry_run { "would copy" } else { "copied" };
-    let mut report = Report::new(service.output, verb);
+    let (verb, listings) = if sync.dry_run { ("would copy", 0) } else { ("copied", 1) };
+    let mut report = Report::new(service.output, verb, listings);
     let pairs = join(source.list(false), target.list(true));
     if sync.dry_run {
         rehearse(sync, pairs, &source, &target, &mut report).await?;
         return report.end("");
     }
-    let engine = Arc::new(sync.how.engine(gate));
+    let engine = Arc::new(sync.how.engine(gate, &report));
     let (from, to, recursive) = (source.clone(), target.clone(), sync.how.recursive);
     let jobs = pairs.try_filter_map(move |pair| {
         let job = match pair {

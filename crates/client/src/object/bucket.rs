@@ -218,7 +218,8 @@ pub(super) fn checked(name: &str) -> Result<(), Error> {
         .map_err(|error| Invalid(format!("{name:?} is not the name of an object: {}", error.message)).into())
 }
 
-fn absent_is_none<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+/// `None` in place of the status 404.
+pub(super) fn absent_is_none<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.has_status(404) => Ok(None),

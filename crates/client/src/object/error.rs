@@ -48,6 +48,12 @@ pub enum Error {
     /// The session of an upload has ended without an object: it was cancelled, or is older than a week.
     #[error("the upload session of {0} has ended; begin the upload again")]
     SessionGone(String),
+    /// The service still works on a rename of a folder, and this client has waited long enough.
+    #[error("the service still works on the operation {operation}; ask for it later")]
+    Unfinished {
+        /// Its name.
+        operation: String,
+    },
     /// The program's [`Tokens`](crate::Tokens) gave no token.
     #[error("no bearer token for the request")]
     NoToken(#[source] Cause),
@@ -149,7 +155,7 @@ impl Refusal {
 /// A change of an object that may have been carried out or not.
 #[derive(Debug)]
 pub struct OutcomeUnknown {
-    /// What was to be changed: `bucket/object`, or a bucket.
+    /// What was to be changed: `bucket/object`, `bucket/folder/`, or a bucket.
     pub target: String,
     /// How many attempts were made.
     pub attempts: u32,

@@ -25,6 +25,7 @@
 //! | `access`, `line` | the proof of the sender; sends calls and repeats those that may be repeated |
 //! | `storage` | buckets |
 //! | `bucket` | objects: metadata, copies, deletions; `settle` looks at what is there after a doubt |
+//! | `folder` | folders of buckets with a hierarchical namespace |
 //! | `list`, `download`, `upload`, `session` | pages, bytes down, bytes up in one request or in chunks |
 //!
 //! **What is repeated.** A call is repeated after a failure that passes (408, 429, every 5xx, a lost connection) only if a second
@@ -40,6 +41,7 @@ mod bucket;
 mod call;
 mod download;
 mod error;
+mod folder;
 mod line;
 mod list;
 mod resource;
@@ -52,6 +54,7 @@ pub use access::Access;
 pub use bucket::{Bucket, Source};
 pub use download::{Download, Piece};
 pub use error::{Error, Found, OutcomeUnknown, Refusal};
+pub use folder::Folder;
 pub use list::{Listing, Page};
 pub use rangehold_protocol::object::checksum::Crc32c;
 pub use rangehold_protocol::object::glob::{Glob, GlobError};

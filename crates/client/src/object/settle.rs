@@ -15,6 +15,12 @@ pub(super) fn of_bucket(failure: Failure, name: &str) -> Error {
     unknown(failure, name.to_owned(), found)
 }
 
+/// The error of a failed change of the folder `target`.
+pub(super) fn of_folder(failure: Failure, target: String) -> Error {
+    let found = Found::Unread("a folder does not tell which client changed it".to_owned());
+    unknown(failure, target, found)
+}
+
 /// The outcome of a failed change of the object `target`: what `look` finds there, if `is_ours` recognises it.
 pub(super) async fn of_object(
     failure: Failure,

@@ -2,9 +2,11 @@
 
 mod bulk;
 mod claims;
+mod folders;
 mod model;
 mod moving;
 mod object;
+mod objects_in_bulk;
 mod pattern;
 mod retry;
 mod sequence;

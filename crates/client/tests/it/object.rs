@@ -1,81 +1,11 @@
 //! The client of objects at a real server, with faults on the way there.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, TryStreamExt};
-use http::{Request, Response};
-use parking_lot::Mutex;
-use rangehold_client::object::{
-    Access, Bucket, Condition, Content, Crc32c, Error, Found, Listing, Object, Source, Storage,
-};
-use rangehold_client::{Http, Lost, Options, Policy, Transport};
+use futures::{StreamExt, TryStreamExt};
+use rangehold_client::object::{Bucket, Condition, Content, Crc32c, Error, Found, Listing, Object, Source};
 use serde_json::json;
 
-use super::support::Home;
-
-/// What happens to one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Fine,
-    /// It is not carried out, and answered with this status.
-    Refused(u16),
-    /// It is carried out, and its answer is lost.
-    AnswerLost,
-}
-
-/// The way to a real server, with the next fates in a list.
-struct Way {
-    http: Http,
-    fates: Mutex<Vec<Fate>>,
-    sent: Mutex<u32>,
-}
-
-impl Transport for Way {
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Lost>> {
-        *self.sent.lock() += 1;
-        let fate = self.fates.lock().pop().unwrap_or(Fate::Fine);
-        async move {
-            if let Fate::Refused(status) = fate {
-                return Ok(Response::builder().status(status).body(Bytes::new()).expect("it is a status"));
-            }
-            let answer = self.http.send(request).await?;
-            match fate {
-                Fate::AnswerLost => Err(Lost::Unanswered("lost by the test".into())),
-                _ => Ok(answer),
-            }
-        }
-        .boxed()
-    }
-}
-
-impl Way {
-    /// Sets the fates of the next requests, the first one first.
-    fn next(&self, fates: &[Fate]) {
-        *self.fates.lock() = fates.iter().rev().copied().collect();
-        *self.sent.lock() = 0;
-    }
-
-    fn sent(&self) -> u32 {
-        *self.sent.lock()
-    }
-}
-
-/// A server with a new bucket, and the way there.
-async fn bucket(name: &str) -> Option<(Home, Arc<Way>, Storage, Bucket)> {
-    let home = Home::open();
-    let endpoint = home.objects()?;
-    let way = Way { http: Http::plain(), fates: Mutex::default(), sent: Mutex::default() };
-    let way = Arc::new(way);
-    let policy = Policy::fixed(std::time::Duration::from_millis(1), 4);
-    let options =
-        Options { transport: Some(way.clone()), retry: policy, seed: Some(1), ..Options::default() };
-    let storage = Storage::new(&endpoint, Access::Anonymous, options).expect("it is an endpoint");
-    storage.create_bucket("p", name, &json!({ "location": "EU" })).await.expect("the name is new");
-    let bucket = storage.bucket(name).expect("it is a name");
-    Some((home, way, storage, bucket))
-}
+use super::support::way::{Fate, bucket};
 
 async fn names(bucket: &Bucket, listing: Listing) -> Vec<String> {
     let listed: Vec<Object> = bucket.list(listing).try_collect().await.expect("it can be listed");

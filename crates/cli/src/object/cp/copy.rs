@@ -13,6 +13,7 @@ use super::engine::{Engine, Existing, Job, To, look};
 use super::entry::Body;
 use super::{down, up};
 use crate::object::limits::WINDOW;
+use crate::object::moving::Moving;
 use crate::object::report::{Ended, Report};
 
 /// Carries jobs out, in an order that spreads over the keys, and counts them.
@@ -23,29 +24,35 @@ pub(in crate::object) async fn carry_out(
 ) -> Result<()> {
     let seed = crate::chance::seed()?;
     // What has to be decided for the list itself, such as a folder that cannot be read, ends the command.
-    let jobs = Spread::new(WINDOW, seed).over(jobs);
+    let jobs = Spread::new(WINDOW, seed).over(report.listed(jobs, |job: &Job| job.from.body.size()));
     let shared = engine.clone();
-    let mut ended =
-        std::pin::pin!(run(jobs, engine.at_once, engine.gate.clone(), move |job: Result<Job>| {
-            let engine = shared.clone();
-            async move { Ok::<_, anyhow::Error>(one(&engine, job?).await) }
-        }));
-    while let Some(ended) = ended.try_next().await? {
+    let work = move |job: Result<Job>| {
+        let engine = shared.clone();
+        async move {
+            let job = job?;
+            let (size, moving) = (job.from.body.size(), engine.flow.begin());
+            Ok::<_, anyhow::Error>((one(&engine, job, &moving).await, size, moving))
+        }
+    };
+    let mut ended = std::pin::pin!(run(jobs, engine.at_once, engine.gate.clone(), work));
+    while let Some((ended, size, moving)) = ended.try_next().await? {
         if matches!(ended, Ended::Failed(..)) && !engine.continue_on_error {
             engine.stop.store(true, Ordering::Relaxed);
         }
-        report.count(ended);
+        report.ended(size, ended);
+        // From here on its bytes count as passed, and not as on their way.
+        drop(moving);
     }
     Ok(())
 }
 
 /// One job, with its failure as a part of the report.
-async fn one(engine: &Engine, job: Job) -> Ended {
+async fn one(engine: &Engine, job: Job, moving: &Moving) -> Ended {
     if engine.stop.load(Ordering::Relaxed) {
         return Ended::NotBegun;
     }
     let what = what(&job);
-    match copy(engine, job).await {
+    match copy(engine, job, moving).await {
         Ok(ended) => ended,
         Err(error) => Ended::Failed(what, error),
     }
@@ -60,22 +67,33 @@ fn what(job: &Job) -> String {
     }
 }
 
-async fn copy(engine: &Engine, job: Job) -> Result<Ended> {
+async fn copy(engine: &Engine, job: Job, moving: &Moving) -> Result<Ended> {
     let Job { from, bucket, to, existing } = job;
+    let is_within = matches!((&bucket, &to), (Some(from), To::Object(to, _)) if from.name() == to.name());
+    if engine.moves && is_within && matches!(&to, To::Object(_, name) if from.body.has_name(name)) {
+        // It would be found at its target, and then removed as a source that has been moved.
+        bail!("it cannot be moved to itself");
+    }
     let ended = match (&from.body, &to, &bucket) {
         (Body::File { path, size }, To::Object(bucket, name), _) => {
-            up::upload(engine, path, *size, bucket, name, existing).await?
+            let file = up::Up { engine, path, size: *size, bucket, name, moving };
+            file.upload(existing).await?
         }
         (Body::Object(object), To::Path(path), Some(bucket)) => {
-            down::download(engine, bucket, object, path).await?
+            down::download(engine, bucket, object, path, moving).await?
         }
         (Body::Object(object), To::Object(target, name), Some(bucket)) => {
             across(engine, bucket, object, target, name, existing).await?
         }
         _ => bail!("both ends are files; one of them has to be gs://BUCKET/NAME"),
     };
-    // What was skipped under --no-clobber is not at the target, so its source stays.
-    if engine.moves && !(engine.no_clobber && matches!(ended, Ended::Skipped)) {
+    let has_source_to_remove = match ended {
+        // What was left alone under --no-clobber is not at the target, so its source stays.
+        Ended::Skipped => !engine.no_clobber,
+        // In a bucket the service has renamed it.
+        _ => !is_within,
+    };
+    if engine.moves && has_source_to_remove {
         remove(&from.body, bucket.as_ref()).await?;
     }
     Ok(ended)
@@ -102,7 +120,6 @@ async fn across(
     };
     let source = Source { name: object.name.clone(), generation: Some(object.generation) };
     if engine.moves && from.name() == to.name() {
-        // The service renames; there is no source left to remove.
         to.rename(&source, name, condition).await?;
         return Ok(Ended::Done(0));
     }
@@ -110,7 +127,7 @@ async fn across(
     Ok(Ended::Done(copied.size))
 }
 
-/// Removes a source that was moved. A rename has removed it already.
+/// Removes a source that was moved.
 async fn remove(source: &Body, bucket: Option<&Bucket>) -> Result<()> {
     match (source, bucket) {
         (Body::File { path, .. }, _) => std::fs::remove_file(path)

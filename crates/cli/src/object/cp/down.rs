@@ -14,6 +14,7 @@ use rangehold_client::object::{Bucket, Crc32c, Error, Object};
 use super::engine::Engine;
 use super::entry::{Body, sum_of};
 use crate::object::limits::SMALL_BYTES;
+use crate::object::moving::Moving;
 use crate::object::report::Ended;
 use crate::object::walk::PART_ENDING;
 
@@ -23,6 +24,7 @@ pub(super) async fn download(
     bucket: &Bucket,
     object: &Object,
     path: &Path,
+    moving: &Moving,
 ) -> Result<Ended> {
     if let Ok(about) = std::fs::metadata(path) {
         if engine.no_clobber {
@@ -44,7 +46,7 @@ pub(super) async fn download(
         }
         false => {
             let _place = engine.large.acquire().await.context("the command is ending")?;
-            large(bucket, object, &part).await?
+            large(bucket, object, &part, moving).await?
         }
     };
     let target = path.to_owned();
@@ -55,7 +57,7 @@ pub(super) async fn download(
 }
 
 /// The rest of a large object behind what the part has.
-async fn large(bucket: &Bucket, object: &Object, part: &Path) -> Result<u64> {
+async fn large(bucket: &Bucket, object: &Object, part: &Path, moving: &Moving) -> Result<u64> {
     let (mut sum, mut had) = match part.exists() {
         true => sum_of(part, None).await?,
         false => (Crc32c::default(), 0),
@@ -83,6 +85,7 @@ async fn large(bucket: &Bucket, object: &Object, part: &Path) -> Result<u64> {
             Err(error) => return Err(error.into()),
         };
         bytes += piece.len() as u64;
+        moving.add(piece.len() as u64);
         file = blocking(part, move |_| file.write_all(&piece).map(|()| file)).await?;
     }
 }

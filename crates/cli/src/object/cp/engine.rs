@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::entry::{Body, Entry};
 use crate::object::limits::LARGE_AT_ONCE;
+use crate::object::moving::Flow;
 
 /// What a copy writes.
 #[derive(Clone)]
@@ -41,6 +42,8 @@ pub(in crate::object) struct Job {
 /// What all jobs of a command share.
 pub(in crate::object) struct Engine {
     pub(in crate::object) gate: Gate,
+    /// The bytes that have moved.
+    pub(in crate::object) flow: Flow,
     pub(in crate::object) at_once: usize,
     pub(in crate::object) no_clobber: bool,
     pub(in crate::object) continue_on_error: bool,
@@ -56,9 +59,10 @@ pub(in crate::object) struct Engine {
 }
 
 impl Engine {
-    pub(in crate::object) fn new(gate: Gate, at_once: usize) -> Self {
+    pub(in crate::object) fn new(gate: Gate, flow: Flow, at_once: usize) -> Self {
         Self {
             gate,
+            flow,
             at_once,
             no_clobber: false,
             continue_on_error: false,

@@ -47,6 +47,11 @@ impl Body {
         }
     }
 
+    /// Whether it is an object of this name.
+    pub(in crate::object) fn has_name(&self, name: &str) -> bool {
+        matches!(self, Self::Object(object) if object.name == name)
+    }
+
     /// The checksum; reads the file. `None` for an object whose checksum the service does not tell.
     async fn crc32c(&self) -> Result<Option<Crc32c>> {
         match self {

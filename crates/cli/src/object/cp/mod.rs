@@ -16,17 +16,18 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use rangehold_client::bulk::Gate;
 
 pub(super) use copy::carry_out;
 pub(super) use engine::{Engine, Existing, Job, To};
 pub(super) use entry::{Body, Entry, files_below, objects_below};
 pub(super) use join::{Pair, join};
 pub(super) use sessions::folder as sessions_folder;
-pub(super) use source::jobs;
+pub(super) use source::{jobs, name_of_folder};
 
 use super::limits::{AT_ONCE, AT_ONCE_MAX};
 use super::place::{Place, place};
-use super::report::Report;
+use super::report::{Ended, Report};
 use super::service::{Kind, ServiceFlags};
 use std::io::Write;
 
@@ -63,13 +64,13 @@ pub(super) struct How {
 
 impl How {
     /// The engine of these copies.
-    pub(super) fn engine(&self, gate: rangehold_client::bulk::Gate) -> Engine {
+    pub(super) fn engine(&self, gate: Gate, report: &Report) -> Engine {
         Engine {
             no_clobber: self.no_clobber,
             continue_on_error: self.continue_on_error,
             content_type: self.content_type.clone(),
             sessions: sessions_folder(),
-            ..Engine::new(gate, self.parallel.into())
+            ..Engine::new(gate, report.flow(), self.parallel.into())
         }
     }
 }
@@ -80,12 +81,13 @@ pub(super) async fn run(service: &ServiceFlags, Cp { places, how }: &Cp) -> Resu
     let target = places.pop().expect("there are at least two");
     let kind = if matches!(target, Place::Cloud(_)) { Kind::Writes } else { Kind::Reads };
     let (storage, gate) = service.open(kind)?;
-    let engine = Arc::new(how.engine(gate));
-    let mut report = Report::new(service.output, "copied");
+    let is_listed = !places.contains(&Place::Pipe);
+    let mut report = Report::new(service.output, "copied", if is_listed { places.len() } else { 0 });
+    let engine = Arc::new(how.engine(gate, &report));
     match (&places[..], &target) {
         ([Place::Pipe], Place::Cloud(to)) => {
             let object = up::upload_input(&engine, &storage.bucket(&to.bucket)?, &to.name).await?;
-            report.count(super::report::Ended::Done(object.size));
+            report.count(Ended::Done(object.size));
         }
         ([Place::Cloud(from)], Place::Pipe) => {
             let mut download = storage.bucket(&from.bucket)?.download(&from.name, from.generation)?;

@@ -176,6 +176,19 @@ fn tree(storage: &Storage, target: &Place, name: &str, several: bool) -> Result<
     if is_folder || several { target.folder(name) } else { Ok(target) }
 }
 
+/// The whole name that the copy of a folder with this name has in a bucket, with its slash; `None` on a disk.
+pub(in crate::object) fn name_of_folder(
+    storage: &Storage,
+    target: &Place,
+    name: &str,
+    several: bool,
+) -> Result<Option<String>> {
+    Ok(match tree(storage, target, name, several)? {
+        Target::Prefix(_, prefix) => Some(prefix),
+        Target::Folder(_) => None,
+    })
+}
+
 /// Whether a path is written as a folder.
 fn is_folder(path: &Path) -> bool {
     let text = path.as_os_str().as_encoded_bytes();

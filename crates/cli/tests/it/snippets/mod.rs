@@ -1,5 +1,5 @@
 //! The snippets of the pages about the client and its commands, and of the recipes: each is run here, or compiled, or its
-//! page says why not.
+//! page says why not. Of two other pages the programs for Google's client are run.
 //!
 //! ```text
 //!   page     what a page asks for, in its order      pure
@@ -20,7 +20,9 @@ mod shown;
 use std::fs;
 use std::path::Path;
 
-use rangehold_testkit::needs::{OTHER_SERVICE, RECIPES_NODE, RECIPES_PYTHON, given};
+use rangehold_testkit::needs::{
+    GOOGLE_NODE, GOOGLE_PYTHON, OTHER_SERVICE, RECIPES_NODE, RECIPES_PYTHON, given,
+};
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace::{root, sources};
 use tempfile::TempDir;
@@ -28,6 +30,9 @@ use tempfile::TempDir;
 use self::page::Step;
 use self::shell::{Shell, Swap};
 use crate::program::connection;
+
+/// Where a server of objects listens that was told nothing else.
+const OBJECTS: &str = "http://127.0.0.1:4443";
 
 /// Folders whose pages have snippets that must be run.
 const FOLDERS: [&str; 2] = ["docs/client/", "docs/recipes/"];
@@ -49,6 +54,10 @@ pages! {
     the_recipe_for_parquet_by_gs_names_works: "docs/recipes/parquet-objects.md", python;
     the_recipe_for_python_works: "docs/recipes/python.md", python;
     the_recipe_for_javascript_works: "docs/recipes/javascript.md", javascript;
+    the_recipe_for_objects_in_python_works: "docs/recipes/python-objects.md", google_python;
+    the_recipe_for_objects_in_javascript_works: "docs/recipes/javascript-objects.md", google_javascript;
+    the_first_page_shows_what_googles_client_prints: "README.md", google_samples;
+    the_page_about_objects_shows_what_googles_client_prints: "docs/objects.md", google_samples;
 }
 
 /// The pages of [`FOLDERS`] by their paths, with their texts.
@@ -118,7 +127,7 @@ impl Running {
 
     /// The page names the port of objects that a server takes by default.
     fn objects(&self) -> Swap {
-        Swap { page: "http://127.0.0.1:4443", test: format!("http://{}", self.server.objects) }
+        Swap { page: OBJECTS, test: format!("http://{}", self.server.objects) }
     }
 }
 
@@ -154,15 +163,24 @@ fn stress(page: &str) {
 /// The page starts the server itself. Its peaks take minutes; here they take seconds, because the verdict is not about
 /// the time.
 fn with_its_own_server(page: &str, minutes: &'static str) {
-    let (mut shell, connection) = Shell::with_ports();
-    shell.swap(Swap::development(&connection));
+    let (mut shell, [table, _]) = Shell::with_ports();
+    shell.swap(Swap::development(&connection(table)));
     shell.swap(Swap { page: minutes, test: "--minutes 0.04".to_owned() });
     shell.run(page, &steps(page));
 }
 
 /// A recipe begins with a running server.
 fn python(page: &str) {
-    let Some(python) = given(RECIPES_PYTHON) else { return };
+    python_of(page, RECIPES_PYTHON);
+}
+
+fn google_python(page: &str) {
+    python_of(page, GOOGLE_PYTHON);
+}
+
+/// With the Python that a variable names.
+fn python_of(page: &str, variable: &str) {
+    let Some(python) = given(variable) else { return };
     let (running, steps, mut shell) = (Running::start(), steps(page), Shell::new());
     shell.python(python.into());
     for swap in [Swap::development(&running.connection()), running.objects()] {
@@ -187,4 +205,28 @@ fn javascript(page: &str) {
         test: format!("\"{}\", \"cities\", {{ allowInsecureConnection: true }}", running.connection()),
     });
     shell.run(page, &steps(page));
+}
+
+/// The page starts two servers, one after the other.
+fn google_javascript(page: &str) {
+    let Some(modules) = given(GOOGLE_NODE) else { return };
+    let (mut shell, [_, objects]) = Shell::with_ports();
+    shell.swap(Swap { page: OBJECTS, test: format!("http://{objects}") });
+    let install = "npm install @google-cloud/storage";
+    shell.swap(Swap { page: install, test: format!("ln -s '{modules}' node_modules") });
+    shell.run(page, &steps(page));
+}
+
+/// A page that shows much, and programs for Google's client among it. Only these are run; the page says in words how the
+/// environment is set.
+fn google_samples(page: &str) {
+    let Some(python) = given(GOOGLE_PYTHON) else { return };
+    let programs = page::blocks(&text(page)).and_then(|blocks| page::programs(&blocks, "google.cloud"));
+    let programs = programs.unwrap_or_else(|why| panic!("{page}, {why}"));
+    assert!(programs.iter().any(|step| step.shown.is_some()), "{page} shows no output of such a program");
+    let (running, mut shell) = (Running::start(), Shell::new());
+    shell.python(python.into());
+    shell.variable("STORAGE_EMULATOR_HOST", running.objects().test);
+    shell.variable("GOOGLE_CLOUD_PROJECT", "test".to_owned());
+    shell.run(page, &programs);
 }

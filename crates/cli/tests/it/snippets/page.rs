@@ -132,6 +132,17 @@ pub(super) fn steps(blocks: &[Block], is_compiled: bool) -> Result<Vec<Step>, St
     Ok(steps)
 }
 
+/// The programs in Python in which `word` stands, each with what it prints; nothing else of the page.
+pub(super) fn programs(blocks: &[Block], word: &str) -> Result<Vec<Step>, String> {
+    let (mut kept, mut was_kept) = (Vec::new(), false);
+    for block in blocks {
+        let is_output = block.language == "console" && !block.text.starts_with("$ ");
+        was_kept = block.language == "python" && block.text.contains(word) || is_output && was_kept;
+        kept.extend(was_kept.then(|| block.clone()));
+    }
+    steps(&kept, false)
+}
+
 /// The commands of a block of `sh`. A backslash at the end of a line joins it with the next.
 fn commands(block: &Block) -> Vec<Step> {
     let (mut steps, mut command) = (Vec::new(), String::new());
@@ -189,6 +200,19 @@ fn commands_programs_and_files_come_in_their_order_with_what_they_print() {
             command(24, "d", Some("")),
         ]
     );
+}
+
+#[test]
+fn programs_with_a_word_are_taken_without_the_rest_of_their_page() {
+    let page = "```java\nx\n```\n```python\nother\n```\n```console\n0\n```\n```python\nthis one\n```\n\
+                ```console\n1\n```\n```console\n$ a\n```\n```python\nthis too\n```\n";
+    let programs = programs(&blocks(page).expect("it is well formed"), "this").expect("they can be run");
+    let python = |line, text: &str, shown: Option<&str>| Step {
+        line,
+        act: Act::Python(text.to_owned()),
+        shown: shown.map(str::to_owned),
+    };
+    assert_eq!(programs, [python(11, "this one\n", Some("1\n")), python(20, "this too\n", None)]);
 }
 
 #[test]

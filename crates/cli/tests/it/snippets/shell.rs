@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use rangehold_testkit::server::command;
@@ -10,7 +10,6 @@ use tempfile::TempDir;
 
 use super::page::{Act, Step};
 use super::shown::agrees;
-use crate::program::connection;
 
 /// A text of the page that stands for another one in the test.
 pub(super) struct Swap {
@@ -44,8 +43,8 @@ impl Shell {
     }
 
     /// A shell for a page that starts servers: they take ports that were free a moment ago, and keep their data in a folder
-    /// of the test. Also how clients reach them.
-    pub(super) fn with_ports() -> (Self, String) {
+    /// of the test. Also where tables and objects will be.
+    pub(super) fn with_ports() -> (Self, [SocketAddr; 2]) {
         let mut shell = Self::new();
         let free = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let [table, object, admin] = [(); 3].map(|()| free().expect("a port is free"));
@@ -55,8 +54,7 @@ impl Shell {
         shell.variable("RANGEHOLD_ADMIN", admin.to_string());
         let data = shell.directory.path().join("data");
         shell.variable("RANGEHOLD_DATA", data.to_str().expect("it is text").to_owned());
-        let connection = connection(table);
-        (shell, connection)
+        (shell, [table, object])
     }
 
     /// The folder in which the commands run.

@@ -1,6 +1,8 @@
 //! The service that the tests of this crate speak to: a server of their own, or the one that [`OTHER_SERVICE`] names, for
 //! example Azurite.
 
+pub(crate) mod way;
+
 use rand::TryRng;
 use rand::rngs::SysRng;
 use rangehold_client::{Guid, Service, Table};
@@ -19,13 +21,19 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn open() -> Self {
+        Self::open_with(&[])
+    }
+
+    /// The same; a server of ours gets more arguments.
+    pub(crate) fn open_with(arguments: &[&str]) -> Self {
         match std::env::var(OTHER_SERVICE) {
             Ok(connection) => Self::at(connection, None),
             Err(_) => {
                 let directory = tempfile::tempdir().expect("there is room for a directory");
                 let program = program(Profile::Dev).expect("the program can be built");
-                let setup =
+                let mut setup =
                     Setup::new(&program, &directory.path().join("data"), &directory.path().join("log"));
+                setup.arguments = arguments.iter().map(|&word| word.to_owned()).collect();
                 let server = Server::start(&setup).expect("the server starts");
                 let connection = format!(
                     "AccountName={};AccountKey={};TableEndpoint=http://{}/{}",

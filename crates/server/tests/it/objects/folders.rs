@@ -1,6 +1,8 @@
 //! Folders of buckets with a hierarchical namespace: listings are those of flat names, and a rename or deletion is one change
 //! or none, also beside writes that looked before it, and after a crash at any of its steps.
 
+mod renames;
+
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
