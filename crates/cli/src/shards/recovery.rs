@@ -39,7 +39,8 @@ pub(crate) struct Recover {
     #[arg(long, value_name = "LOCATION", num_args = 1..,
         conflicts_with_all = ["shard", "detach", "attach", "retire", "rebuild_global"])]
     rebuild_shards: Vec<String>,
-    /// Attach the database although the shard was lost, or was at another place.
+    /// Attach the database although the shard was lost, was at another place, or had keys that are on other shards by now. It
+    /// comes without those.
     #[arg(long, requires = "attach", value_name = "keep")]
     clone: Option<Kept>,
 }
@@ -210,7 +211,10 @@ pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover:
 
 /// Makes all of one side as the other side is, place by place. Tells each place as it is done.
 async fn rebuild(manager: &ShardMapManager, map: Option<&str>, recover: &Recover) -> Result<Answer> {
-    let (global, shards) = (&recover.rebuild_global, &recover.rebuild_shards);
+    let (mut global, shards) = (recover.rebuild_global.clone(), &recover.rebuild_shards);
+    // A shard that the global map has may have given keys to one that it does not have. So it says first what it holds.
+    let known = manager.shard_locations().await?;
+    global.sort_by_key(|place| !Location::parse(place).is_ok_and(|place| known.contains(&place)));
     for (index, place) in global.iter().chain(shards).enumerate() {
         let location = [Location::parse(place)?];
         match global.is_empty() {

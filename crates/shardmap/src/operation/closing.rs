@@ -4,13 +4,14 @@
 //! still comes here is refused, and looks the key up again. The map and the shard stay written down, with a version that
 //! no global map has. So the database says later which shard it was, and can be opened again.
 
+use rangehold_map::shard::ShardMapping;
 use uuid::Uuid;
 
 use super::local::{fences_of, install_local, read_all_held, remove_shard};
 use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
-use crate::rows::MapRow;
-use crate::store::{Drain, Failure, Row, StoreError, Tx};
+use crate::rows::{MapRow, local_mapping_values};
+use crate::store::{Drain, Failure, Row, StoreError, Tx, Value};
 
 /// Ends the transactions on the map's keys here, and deletes the map.
 pub(crate) async fn forget(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
@@ -67,6 +68,23 @@ pub(super) async fn close(tx: &mut Tx, map: &MapRow, drain: Drain) -> Result<(),
     tx.execute("delete from __shard_management.local_mappings where map_id = $1", &[map.id.into()]).await?;
     let sql = "update __shard_management.local_shards set version = $1 where map_id = $2";
     tx.execute(sql, &[CLOSED.into(), map.id.into()]).await.map(|_| ())
+}
+
+/// Puts mappings away that are not in the map.
+pub(super) async fn put_away(
+    tx: &mut Tx,
+    map: &MapRow,
+    epoch: i64,
+    mappings: &[ShardMapping],
+) -> Result<(), StoreError> {
+    let into = "insert into __shard_management.local_closed_mappings
+        (map_id, epoch, former_fences, mapping_id, shard_id, low, high, online, fence)";
+    let row = |mapping: &ShardMapping| {
+        let mut values: Vec<Value> = vec![map.id.into(), epoch.into(), [0_i64; 0].as_slice().into()];
+        values.extend(local_mapping_values(mapping));
+        values
+    };
+    tx.insert(into, "on conflict do nothing", mappings.iter().map(row).collect()).await.map(|_| ())
 }
 
 /// Gives the map the mappings back that were put away.

@@ -12,12 +12,14 @@
 //! writes. So any process that finds the row can take the operation over and continue it.
 //! `docs/design/0007-shard-maps.md` has the reasons.
 
+mod attach;
 pub(crate) mod begin;
 mod carry;
 pub(crate) mod closing;
 mod end;
 mod hook;
 pub(crate) mod identity;
+pub(crate) mod intervals;
 pub(crate) mod local;
 mod plan;
 mod repair;

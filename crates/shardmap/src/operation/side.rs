@@ -2,16 +2,15 @@
 
 use rangehold_map::shard::ShardMapping;
 
-use super::closing::{CLOSED, close, delete_closed, expect_one_name, reopen};
+use super::closing::{CLOSED, close, delete_closed, expect_one_name, put_away, reopen};
 use super::local::{
     install_local, raise_epoch, read_all_held, read_local_shard, remove_shard, replace, set_shard,
 };
 use super::plan::{Direction, OperationKind, Role, Side};
 use super::{Owned, identity};
-use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::rows::MappingRow;
-use crate::store::{Drain, Failure, StoreError, Tx};
+use crate::store::{Failure, StoreError, Tx};
 
 /// Whether a step has something to commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +72,10 @@ async fn apply_change(
         (OperationKind::AddShard | OperationKind::RepairShard, _) => delete_closed(tx, &plan.map).await?,
         (OperationKind::AttachShard, Direction::Forward) => reopen(tx, &plan.map).await?,
         (OperationKind::AttachShard, Direction::Back) if shard.version == CLOSED => {
-            close(tx, &plan.map, Drain::End(DRAIN_GRACE)).await?;
+            // The mappings that left were put away before, as all others.
+            put_away(tx, &plan.map, operation.epoch, &mappings(&side.at, &side.goes)?).await?;
+            close(tx, &plan.map, plan.drain).await?;
+            return set_shard(tx, &plan.map, shard, operation.epoch).await;
         }
         _ => {}
     }
