@@ -3,11 +3,15 @@
 //! Each function says which rows must be there, so a step that is done twice has the same result. A step first raises
 //! the map's epoch, so that late writes of an earlier owner are refused.
 
+use std::collections::HashSet;
+
 use rangehold_map::KeyRange;
-use rangehold_map::shard::ShardMapping;
+use rangehold_map::ordered::{Keyed, Ordered};
+use rangehold_map::shard::{MappingId, ShardMapping};
 use uuid::Uuid;
 
 use super::plan::Plan;
+use crate::limits::MAPPINGS_OF_A_SHORT_CHANGE_MAX;
 use crate::location::Location;
 use crate::rows::{MapRow, ShardRow, local_mapping_values, read_local_mapping};
 use crate::store::{Drain, Failure, Row, Schema, StoreError, Tx, Value};
@@ -16,6 +20,12 @@ use crate::store::{Drain, Failure, Row, Schema, StoreError, Tx, Value};
 pub(super) struct Held {
     pub(super) mapping: ShardMapping,
     former_fences: Vec<i64>,
+}
+
+impl Keyed for Held {
+    fn keys(&self) -> &KeyRange {
+        &self.mapping.keys
+    }
 }
 
 /// Makes the tables of a shard if they do not exist.
@@ -95,30 +105,41 @@ pub(super) async fn replace(
     goes: &[ShardMapping],
     comes: &[ShardMapping],
 ) -> Result<(), StoreError> {
-    let mut was = Vec::new();
-    for gone in goes {
-        was.extend(read_held(tx, gone.id.0).await?);
-    }
+    let was = read_these(tx, &plan.map, goes).await?;
+    replace_held(tx, plan, epoch, was, comes).await
+}
+
+/// The same, with the mappings that go as they were read.
+pub(super) async fn replace_held(
+    tx: &mut Tx,
+    plan: &Plan,
+    epoch: i64,
+    was: Vec<Held>,
+    comes: &[ShardMapping],
+) -> Result<(), StoreError> {
+    // Mappings of one map do not overlap, neither those that go nor those that come.
+    let (was, coming) = (Ordered::new(was), Ordered::new(comes.iter().collect::<Vec<_>>()));
     // This comes before any row is locked, because a transaction that enters a key takes the fence first and then the
     // row. The transactions on keys that go away are always waited for, even if none may be ended. Otherwise two
     // databases would serve these keys.
     let closes = |held: &&Held| {
         let gone = &held.mapping;
-        leaves(gone, comes) || plan.drain != Drain::Leave && gone.online && !is_served(gone, comes)
+        let stay = coming.overlapping(&gone.keys);
+        let is_served = stay.iter().any(|mapping| mapping.online);
+        stay.is_empty() || plan.drain != Drain::Leave && gone.online && !is_served
     };
     let closed = fences_of(was.iter().filter(closes));
     if !closed.is_empty() {
         tx.close_fences(&closed, plan.drain).await?;
     }
-    let ids = |mappings: &[ShardMapping]| mappings.iter().map(|mapping| vec![mapping.id.0.into()]).collect();
-    tx.execute_each("delete from __shard_management.local_mappings where mapping_id = $1", ids(goes)).await?;
+    let ids: Vec<Uuid> = was.iter().map(|held| held.mapping.id.0).collect();
+    tx.execute_for("delete from __shard_management.local_mappings where mapping_id in", &ids).await?;
     let into = "insert into __shard_management.local_mappings
         (map_id, epoch, former_fences, mapping_id, shard_id, low, high, online, fence)";
     let after = "on conflict (mapping_id) do update set epoch = excluded.epoch, online = excluded.online";
     let row = |mapping: &ShardMapping| {
-        let former = fences_of(was.iter().filter(|held| overlap(&held.mapping.keys, &mapping.keys)));
-        let former: Vec<i64> =
-            former.into_iter().filter(|fence| *fence != mapping.fence && !closed.contains(fence)).collect();
+        let mut former = fences_of(was.overlapping(&mapping.keys).iter());
+        former.retain(|fence| *fence != mapping.fence && closed.binary_search(fence).is_err());
         let mut values: Vec<Value> = vec![plan.map.id.into(), epoch.into(), former.as_slice().into()];
         values.extend(local_mapping_values(mapping));
         values
@@ -130,9 +151,20 @@ pub(super) async fn replace(
 const HELD: &str = "select mapping_id, shard_id, low, high, online, fence, former_fences
     from __shard_management.local_mappings where";
 
-async fn read_held(tx: &mut Tx, id: Uuid) -> Result<Option<Held>, StoreError> {
-    let row = tx.query_one(&format!("{HELD} mapping_id = $1"), &[id.into()]).await?;
-    row.map(held).transpose()
+/// These mappings, if they are there. If they are many, the whole map is read, which takes one round trip.
+async fn read_these(tx: &mut Tx, map: &MapRow, these: &[ShardMapping]) -> Result<Vec<Held>, StoreError> {
+    if these.len() > MAPPINGS_OF_A_SHORT_CHANGE_MAX {
+        let ids: HashSet<MappingId> = these.iter().map(|mapping| mapping.id).collect();
+        let mut found = read_all_held(tx, map).await?;
+        found.retain(|held| ids.contains(&held.mapping.id));
+        return Ok(found);
+    }
+    let (mut found, sql) = (Vec::new(), format!("{HELD} mapping_id = $1"));
+    for mapping in these {
+        let row = tx.query_one(&sql, &[mapping.id.0.into()]).await?;
+        found.extend(row.map(held).transpose()?);
+    }
+    Ok(found)
 }
 
 pub(super) async fn read_all_held(tx: &mut Tx, map: &MapRow) -> Result<Vec<Held>, StoreError> {
@@ -152,18 +184,4 @@ pub(super) fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
     fences.sort_unstable();
     fences.dedup();
     fences
-}
-
-/// Whether none of this database's mappings holds the keys of a mapping afterwards.
-fn leaves(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
-    !comes.iter().any(|mapping| overlap(&mapping.keys, &gone.keys))
-}
-
-/// Whether the keys of a mapping are served here afterwards.
-fn is_served(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
-    comes.iter().any(|mapping| mapping.online && overlap(&mapping.keys, &gone.keys))
-}
-
-fn overlap(one: &KeyRange, other: &KeyRange) -> bool {
-    !one.intersect(other).is_empty()
 }

@@ -4,7 +4,8 @@ use rangehold_map::shard::ShardMapping;
 
 use super::closing::{CLOSED, close, delete_closed, expect_one_name, put_away, reopen};
 use super::local::{
-    install_local, raise_epoch, read_all_held, read_local_shard, remove_shard, replace, set_shard,
+    install_local, raise_epoch, read_all_held, read_local_shard, remove_shard, replace, replace_held,
+    set_shard,
 };
 use super::plan::{Direction, OperationKind, Role, Side};
 use super::{Owned, identity};
@@ -133,8 +134,7 @@ async fn apply_opening(
     }
     delete_closed(tx, &plan.map).await?;
     let here = read_all_held(tx, &plan.map).await?;
-    let goes: Vec<ShardMapping> = here.into_iter().map(|held| held.mapping).collect();
-    replace(tx, plan, operation.epoch, &goes, &mappings(&side.at, &side.comes)?).await
+    replace_held(tx, plan, operation.epoch, here, &mappings(&side.at, &side.comes)?).await
 }
 
 fn mappings(at: &Location, rows: &[MappingRow]) -> Result<Vec<ShardMapping>, StoreError> {

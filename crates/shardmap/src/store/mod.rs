@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use uuid::Uuid;
 
 pub use cell::{Cell, FromCell};
 pub use error::StoreError;
@@ -28,7 +29,7 @@ use sqlite::{SqliteDatabase, SqliteTx};
 pub(crate) use value::{Row, Value};
 
 pub(crate) use crate::error::Failure;
-use crate::limits::STOPPED_WITHIN_MIN;
+use crate::limits::{ROWS_PER_STATEMENT_MAX, STOPPED_WITHIN_MIN};
 use crate::location::Location;
 use postgres::PostgresAccess;
 
@@ -208,6 +209,18 @@ impl Tx {
             Self::Postgres(tx) => Box::pin(async move { tx.execute_each(sql, &each).await }),
             Self::Sqlite(tx) => Box::pin(tx.execute(sql, each)),
         }
+    }
+
+    /// Runs a statement for many ids at once. `sql` stands before the list of ids (`... where mapping_id in`). Returns how
+    /// many rows were changed in all.
+    pub(crate) async fn execute_for(&mut self, sql: &str, ids: &[Uuid]) -> Result<u64, StoreError> {
+        let mut changed = 0;
+        for chunk in ids.chunks(ROWS_PER_STATEMENT_MAX) {
+            let numbers: Vec<String> = (1..=chunk.len()).map(|number| format!("${number}")).collect();
+            let values: Vec<Value> = chunk.iter().map(|id| Value::from(*id)).collect();
+            changed += self.execute(&format!("{sql} ({})", numbers.join(", ")), &values).await?;
+        }
+        Ok(changed)
     }
 
     /// Inserts rows. `into` ends with the names of the columns, and `after` stands after the values (`on conflict ...`).

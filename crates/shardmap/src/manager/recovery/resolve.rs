@@ -2,6 +2,7 @@
 
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{Effect, MappingId, ShardId, ShardKey, ShardMapping};
+use uuid::Uuid;
 
 use super::local_map::{LocalMap, of_shard};
 use super::{Identity, MapDifferences, RecoveryManager};
@@ -135,8 +136,8 @@ fn fences_below(local: &LocalMap, epoch: i64) -> i64 {
 }
 
 async fn delete(tx: &mut Tx, mappings: &[ShardMapping]) -> Result<(), Trouble> {
-    let sql = "delete from __shard_management.global_mappings where mapping_id = $1";
-    tx.execute_each(sql, mappings.iter().map(|mapping| vec![mapping.id.0.into()]).collect()).await?;
+    let ids: Vec<Uuid> = mappings.iter().map(|mapping| mapping.id.0).collect();
+    tx.execute_for("delete from __shard_management.global_mappings where mapping_id in", &ids).await?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod examples;
 mod factory;
 mod failures;
 mod identity;
+mod large;
 mod load;
 mod locks;
 mod maps;
