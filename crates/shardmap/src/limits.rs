@@ -27,6 +27,12 @@ pub const ROWS_PER_STATEMENT_MAX: usize = 1_000;
 /// A change of more mappings than this takes its numbers in a transaction of its own, so that changes of other maps do not
 /// wait for it, and reads all mappings of the map in a shard at once.
 pub const MAPPINGS_OF_A_SHORT_CHANGE_MAX: usize = 64;
+/// The most fences that one transaction closes at once. Each takes one of the locks that all transactions of the server share,
+/// of which PostgreSQL has 6,400 by default.
+pub const FENCES_CLOSED_AT_ONCE_MAX: usize = 256;
+/// The most transactions in which keys with more fences than this are closed. It takes two, if the mappings stay as they are
+/// meanwhile.
+pub const CLOSING_TRANSACTIONS_MAX: usize = 4;
 /// The connections to one database that are kept for errands: short transactions of a process that has another one open.
 /// They are apart from the others, so that an errand never waits for a transaction that waits for an errand.
 pub const ERRAND_CONNECTIONS_PER_DATABASE: usize = 2;

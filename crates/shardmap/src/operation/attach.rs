@@ -11,6 +11,7 @@ use rangehold_map::shard::{MappingId, ShardKey, ShardMapping};
 use uuid::Uuid;
 
 use super::begin::overlapping;
+use super::closing::CLOSED_MAPPINGS;
 use super::identity::place_of;
 use super::intervals::to_ask;
 use super::{Met, Operations, Trouble};
@@ -18,9 +19,6 @@ use crate::error::{Category, Code, Error};
 use crate::location::Location;
 use crate::rows::{MapRow, read_local_mapping};
 use crate::store::{For, StoreError, Tx};
-
-/// The table of mappings that were put away. Shards that an earlier version made get it when they are first closed.
-const CLOSED_MAPPINGS: &str = "local_closed_mappings";
 
 impl Operations {
     /// The mappings of a map in a database, open and put away, in the order of their keys.

@@ -6,15 +6,14 @@
 use std::collections::HashSet;
 
 use rangehold_map::KeyRange;
-use rangehold_map::ordered::{Keyed, Ordered};
+use rangehold_map::ordered::Keyed;
 use rangehold_map::shard::{MappingId, ShardMapping};
 use uuid::Uuid;
 
-use super::plan::Plan;
 use crate::limits::MAPPINGS_OF_A_SHORT_CHANGE_MAX;
 use crate::location::Location;
-use crate::rows::{MapRow, ShardRow, local_mapping_values, read_local_mapping};
-use crate::store::{Drain, Failure, Row, Schema, StoreError, Tx, Value};
+use crate::rows::{MapRow, ShardRow, read_local_mapping};
+use crate::store::{Failure, Row, Schema, StoreError, Tx};
 
 /// A mapping in a shard, with the fences of the mappings from which it was made.
 pub(super) struct Held {
@@ -97,69 +96,22 @@ pub(super) async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreE
     Ok(())
 }
 
-/// Deletes mappings and inserts others.
-pub(super) async fn replace(
-    tx: &mut Tx,
-    plan: &Plan,
-    epoch: i64,
-    goes: &[ShardMapping],
-    comes: &[ShardMapping],
-) -> Result<(), StoreError> {
-    let was = read_these(tx, &plan.map, goes).await?;
-    replace_held(tx, plan, epoch, was, comes).await
-}
-
-/// The same, with the mappings that go as they were read.
-pub(super) async fn replace_held(
-    tx: &mut Tx,
-    plan: &Plan,
-    epoch: i64,
-    was: Vec<Held>,
-    comes: &[ShardMapping],
-) -> Result<(), StoreError> {
-    // Mappings of one map do not overlap, neither those that go nor those that come.
-    let (was, coming) = (Ordered::new(was), Ordered::new(comes.iter().collect::<Vec<_>>()));
-    // This comes before any row is locked, because a transaction that enters a key takes the fence first and then the
-    // row. The transactions on keys that go away are always waited for, even if none may be ended. Otherwise two
-    // databases would serve these keys.
-    let closes = |held: &&Held| {
-        let gone = &held.mapping;
-        let stay = coming.overlapping(&gone.keys);
-        let is_served = stay.iter().any(|mapping| mapping.online);
-        stay.is_empty() || plan.drain != Drain::Leave && gone.online && !is_served
-    };
-    let closed = fences_of(was.iter().filter(closes));
-    if !closed.is_empty() {
-        tx.close_fences(&closed, plan.drain).await?;
-    }
-    let ids: Vec<Uuid> = was.iter().map(|held| held.mapping.id.0).collect();
-    tx.execute_for("delete from __shard_management.local_mappings where mapping_id in", &ids).await?;
-    let into = "insert into __shard_management.local_mappings
-        (map_id, epoch, former_fences, mapping_id, shard_id, low, high, online, fence)";
-    let after = "on conflict (mapping_id) do update set epoch = excluded.epoch, online = excluded.online";
-    let row = |mapping: &ShardMapping| {
-        let mut former = fences_of(was.overlapping(&mapping.keys).iter());
-        former.retain(|fence| *fence != mapping.fence && closed.binary_search(fence).is_err());
-        let mut values: Vec<Value> = vec![plan.map.id.into(), epoch.into(), former.as_slice().into()];
-        values.extend(local_mapping_values(mapping));
-        values
-    };
-    tx.insert(into, after, comes.iter().map(row).collect()).await?;
-    Ok(())
-}
-
-const HELD: &str = "select mapping_id, shard_id, low, high, online, fence, former_fences
-    from __shard_management.local_mappings where";
+const HELD: &str =
+    "select mapping_id, shard_id, low, high, online, fence, former_fences from __shard_management";
 
 /// These mappings, if they are there. If they are many, the whole map is read, which takes one round trip.
-async fn read_these(tx: &mut Tx, map: &MapRow, these: &[ShardMapping]) -> Result<Vec<Held>, StoreError> {
+pub(super) async fn read_these(
+    tx: &mut Tx,
+    map: &MapRow,
+    these: &[ShardMapping],
+) -> Result<Vec<Held>, StoreError> {
     if these.len() > MAPPINGS_OF_A_SHORT_CHANGE_MAX {
         let ids: HashSet<MappingId> = these.iter().map(|mapping| mapping.id).collect();
         let mut found = read_all_held(tx, map).await?;
         found.retain(|held| ids.contains(&held.mapping.id));
         return Ok(found);
     }
-    let (mut found, sql) = (Vec::new(), format!("{HELD} mapping_id = $1"));
+    let (mut found, sql) = (Vec::new(), format!("{HELD}.local_mappings where mapping_id = $1"));
     for mapping in these {
         let row = tx.query_one(&sql, &[mapping.id.0.into()]).await?;
         found.extend(row.map(held).transpose()?);
@@ -168,7 +120,14 @@ async fn read_these(tx: &mut Tx, map: &MapRow, these: &[ShardMapping]) -> Result
 }
 
 pub(super) async fn read_all_held(tx: &mut Tx, map: &MapRow) -> Result<Vec<Held>, StoreError> {
-    let rows = tx.query(&format!("{HELD} map_id = $1"), &[map.id.into()]).await?;
+    let rows = tx.query(&format!("{HELD}.local_mappings where map_id = $1"), &[map.id.into()]).await?;
+    rows.into_iter().map(held).collect()
+}
+
+/// The mappings that were put away when the shard was closed, or began to be.
+pub(super) async fn read_put_away(tx: &mut Tx, map: &MapRow) -> Result<Vec<Held>, StoreError> {
+    let sql = format!("{HELD}.local_closed_mappings where map_id = $1");
+    let rows = tx.query(&sql, &[map.id.into()]).await?;
     rows.into_iter().map(held).collect()
 }
 

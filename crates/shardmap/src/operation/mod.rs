@@ -23,6 +23,7 @@ pub(crate) mod intervals;
 pub(crate) mod local;
 mod plan;
 mod repair;
+mod replacing;
 mod settle;
 pub(crate) mod shards;
 mod side;

@@ -29,7 +29,7 @@ use sqlite::{SqliteDatabase, SqliteTx};
 pub(crate) use value::{Row, Value};
 
 pub(crate) use crate::error::Failure;
-use crate::limits::{ROWS_PER_STATEMENT_MAX, STOPPED_WITHIN_MIN};
+use crate::limits::{FENCES_CLOSED_AT_ONCE_MAX, ROWS_PER_STATEMENT_MAX, STOPPED_WITHIN_MIN};
 use crate::location::Location;
 use postgres::PostgresAccess;
 
@@ -163,6 +163,14 @@ impl Database {
         }
     }
 
+    /// Its location.
+    pub(crate) fn location(&self) -> &Location {
+        match &self.kind {
+            Kind::Postgres(database) => database.location(),
+            Kind::Sqlite(database) => database.location(),
+        }
+    }
+
     /// How many transactions this process has begun here.
     pub(crate) fn transactions(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
@@ -288,6 +296,40 @@ impl Tx {
             Self::Postgres(tx) => Box::pin(tx.close_fences(fences, drain)),
             // A writer has the whole file to itself, so all transactions on the keys have ended.
             Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+
+    /// How many fences may be closed at once here. For more, the keys are first refused ([`Tx::write_past`]), and the next
+    /// transaction waits for those inside ([`Tx::pass_fences`]). In SQLite a fence takes no lock.
+    pub(crate) fn fences_at_once_max(&self) -> usize {
+        match self {
+            Self::Postgres(_) => FENCES_CLOSED_AT_ONCE_MAX,
+            Self::Sqlite(_) => usize::MAX,
+        }
+    }
+
+    /// Waits until no transaction holds one of the fences. Others must be kept from entering by what is committed already.
+    pub(crate) fn pass_fences<'a>(&'a mut self, fences: &'a [i64], drain: Drain) -> Answer<'a, ()> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.pass_fences(fences, drain)),
+            Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+
+    /// Runs a statement that changes the rows of mappings whose fences are not closed. `drain` says what happens to the
+    /// transactions that hold one of the fences and have locked such a row.
+    pub(crate) fn write_past<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: &'a [Value],
+        fences: &'a [i64],
+        drain: Drain,
+    ) -> Answer<'a, ()> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.write_past(sql, values, fences, drain)),
+            Self::Sqlite(tx) => {
+                Box::pin(async move { tx.execute(sql, vec![values.to_vec()]).await.map(drop) })
+            }
         }
     }
 

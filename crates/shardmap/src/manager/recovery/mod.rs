@@ -21,7 +21,7 @@ use crate::manager::{MapInfo, ShardMapManager};
 use crate::operation::begin::read_shard;
 use crate::operation::closing::{self, CLOSED};
 use crate::operation::shards::shard_at;
-use crate::store::{For, StoreError};
+use crate::store::StoreError;
 
 /// The recovery tools of a manager.
 #[derive(Debug, Clone)]
@@ -165,12 +165,8 @@ impl RecoveryManager {
             {
                 continue;
             }
-            let close = async {
-                let mut tx = self.0.0.operations.databases.at(location)?.begin(For::Writing).await?;
-                closing::retire(&mut tx, &local.map).await?;
-                tx.commit().await
-            };
-            close.await.map_err(failed)?;
+            let database = self.0.0.operations.databases.at(location).map_err(failed)?;
+            closing::retire(&database, &local.map).await.map_err(failed)?;
             count += 1;
         }
         Ok(count)

@@ -102,6 +102,10 @@ impl PostgresDatabase {
         })
     }
 
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
     /// Connects, and begins a transaction. A connection that broke in the pool is replaced by a new one, because
     /// nothing was done on it.
     pub(crate) async fn begin(&self, purpose: For) -> Result<PostgresTx, StoreError> {
@@ -241,6 +245,20 @@ impl PostgresTx {
 
     pub(crate) async fn close_fences(&mut self, fences: &[i64], drain: Drain) -> Result<(), StoreError> {
         drain::close_fences(self, fences, drain).await
+    }
+
+    pub(crate) async fn pass_fences(&mut self, fences: &[i64], drain: Drain) -> Result<(), StoreError> {
+        drain::pass_fences(self, fences, drain).await
+    }
+
+    pub(crate) async fn write_past(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        fences: &[i64],
+        drain: Drain,
+    ) -> Result<(), StoreError> {
+        drain::write_past(self, sql, values, fences, drain).await
     }
 
     pub(crate) async fn end_sessions(&mut self, of: Mark) -> Result<Vec<String>, StoreError> {
