@@ -94,9 +94,8 @@ async fn apply_change(
         (_, Direction::Back) => reopen_these(tx, &comes).await?,
         _ => {}
     }
-    if matches!(operation.kind, OperationKind::AddShard | OperationKind::AttachShard)
-        && direction == Direction::Forward
-    {
+    let opens = [OperationKind::AddShard, OperationKind::AttachShard, OperationKind::RepairShard];
+    if opens.contains(&operation.kind) && direction == Direction::Forward {
         expect_one_name(tx, &side.at, &plan.map).await?;
     }
     set_shard(tx, &plan.map, shard, operation.epoch).await?;
@@ -143,6 +142,9 @@ async fn apply_opening(
 ) -> Result<Closing, StoreError> {
     let plan = &operation.plan;
     let forward = direction == Direction::Forward;
+    if forward {
+        expect_one_name(tx, &side.at, &plan.map).await?;
+    }
     let shard = if forward { &side.after } else { &side.before_local };
     if let Some(shard) = shard {
         set_shard(tx, &plan.map, shard, operation.epoch).await?;
