@@ -236,7 +236,8 @@ async fn resolve(
     let how = if keep == Keep::Global { Resolution::KeepGlobal } else { Resolution::KeepShard };
     let mut resolved = 0;
     for found in manager.recovery().detect(location, map).await? {
-        resolved += found.differences()?.len();
+        // As `check` counts them: another state of the shard is one, too.
+        resolved += found.differences()?.len() + usize::from(found.identity() != &Identity::Same);
         manager.recovery().resolve(found, how).await?;
     }
     let text = format!("{resolved} differences with {location} are resolved\n");

@@ -57,10 +57,14 @@ impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Same => f.write_str("it is the shard that the global map has"),
-            Self::AtOtherPlace(place) => {
-                write!(f, "it says that it is the shard at {place}: another name of it, or a copy")
+            Self::AtOtherPlace(place) => write!(
+                f,
+                "it says that it is the shard at {place}: another name of it, or a copy. recover --detach takes it out of \
+                the map, and then recover --shard {place} --keep shard maps the keys of this name there"
+            ),
+            Self::OtherVersion => {
+                f.write_str("it is another state of the shard than the global map has: recover --keep global, or --keep shard")
             }
-            Self::OtherVersion => f.write_str("it is another state of the shard than the global map has"),
             Self::NotInMap => {
                 f.write_str("the global map does not have this shard: recover --attach, or --retire")
             }
