@@ -265,6 +265,17 @@ impl Tx {
         Ok(row.map(|mut row| row.optional(Row::text)).transpose()?.flatten().is_some())
     }
 
+    /// Whether this role may change and lock the rows of a table of ours.
+    pub(crate) async fn may_update(&mut self, name: &str) -> Result<bool, StoreError> {
+        match self {
+            Self::Postgres(_) => {
+                let sql = "select has_table_privilege('__shard_management.' || $1, 'update')";
+                self.query_one(sql, &[name.into()]).await?.map_or(Ok(false), |mut row| row.bool())
+            }
+            Self::Sqlite(_) => Ok(true),
+        }
+    }
+
     /// Removes the tables of the global map.
     pub(crate) fn remove_global(&mut self) -> Answer<'_, ()> {
         match self {
