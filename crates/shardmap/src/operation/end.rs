@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::begin::{insert_mappings, read_serial, set_serial};
+use super::begin::insert_mappings;
+use super::numbers::take;
 use super::plan::{Direction, OperationKind, Side};
 use super::{Operations, Owned, Step, Trouble};
 use crate::rows::{MappingRow, ShardRow, place};
@@ -71,8 +72,7 @@ impl Operations {
         if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
             return Err(self.outrun(operation).into());
         }
-        let epoch = read_serial(&mut tx).await? + 1;
-        set_serial(&mut tx, epoch).await?;
+        let epoch = take(&mut tx, 0, 1).await?;
         let now = tx.now().await?;
         let sql = "update __shard_management.global_operations
             set direction = 'back', epoch = $1, lease_until = $2 where operation_id = $3";

@@ -21,6 +21,7 @@ mod hook;
 pub(crate) mod identity;
 pub(crate) mod intervals;
 pub(crate) mod local;
+mod numbers;
 mod plan;
 mod repair;
 mod replacing;

@@ -4,7 +4,7 @@ use rangehold_map::KeyRange;
 use rangehold_map::shard::{Effect, MapKind, MappingId, ShardId, ShardMap, ShardMapping};
 use uuid::Uuid;
 
-use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
+use super::begin::{Begun, lock_map, mark_shard, read_shard};
 use super::local::read_local_shard;
 use super::plan::{OperationKind, Plan, Side};
 use super::{Met, Operations, Owned, Step, Trouble};
@@ -56,13 +56,16 @@ impl Operations {
                 return Err(Error::new(Category::Recovery, Code::ShardDoesNotExist, text).into());
             }
         };
-        let mut serial = read_serial(&mut tx).await?.max(epoch) + 1;
-        let epoch = serial;
-        let comes = match keep {
+        let new = keep.map_or(0, <[KeyRange]>::len);
+        let mut comes = match keep {
             None => of_shard(&mut tx, &map, shard).await?,
-            Some(keep) => self.new_mappings(map.kind(), shard, keep, &mut serial)?,
+            Some(_) => Vec::new(),
         };
-        set_serial(&mut tx, serial).await?;
+        let mappings = goes.len() + comes.len() + new;
+        let epoch = self.take_numbers(&mut tx, epoch, 1 + new, mappings).await?;
+        if let Some(keep) = keep {
+            comes = self.new_mappings(map.kind(), shard, keep, epoch)?;
+        }
         let mut side = Side::staying(&row, &Effect::default());
         // All mappings of the map that are there, even if they are written down as those of another shard.
         side.goes = goes.iter().map(MappingRow::from).collect();
@@ -78,21 +81,23 @@ impl Operations {
         Ok(Begun::Started(Box::new(owned)))
     }
 
+    /// New mappings of these intervals. Their fences follow the epoch.
     fn new_mappings(
         &self,
         kind: MapKind,
         shard: Uuid,
         keep: &[KeyRange],
-        serial: &mut i64,
+        epoch: i64,
     ) -> Result<Vec<ShardMapping>, Error> {
+        let mut fence = epoch;
         let new = |keys: &KeyRange| {
-            *serial += 1;
+            fence += 1;
             ShardMapping {
                 id: MappingId(self.chance.id()),
                 keys: keys.clone(),
                 shard: ShardId(shard),
                 online: true,
-                fence: *serial,
+                fence,
                 lock: None,
             }
         };

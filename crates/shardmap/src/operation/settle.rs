@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
-use super::begin::{read_serial, set_serial};
 use super::hook::Step;
+use super::numbers::take;
 use super::plan::{Direction, OperationKind, Plan};
 use super::{Met, Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
@@ -172,8 +172,7 @@ impl Operations {
             return lives(until, now);
         }
         owned.former = Some(Mark::new(id, owned.epoch));
-        owned.epoch = read_serial(&mut tx).await? + 1;
-        set_serial(&mut tx, owned.epoch).await?;
+        owned.epoch = take(&mut tx, 0, 1).await?;
         let sql = "update __shard_management.global_operations set epoch = $1, owner = $2, lease_until = $3
             where operation_id = $4";
         let values = [owned.epoch.into(), self.owner.as_str().into(), self.lease_end(now).into(), id.into()];

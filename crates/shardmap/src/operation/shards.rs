@@ -4,7 +4,7 @@ use rangehold_map::shard::ShardId;
 use uuid::Uuid;
 
 use super::attach::elsewhere;
-use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
+use super::begin::{Begun, lock_map, mark_shard, read_shard};
 use super::closing::CLOSED;
 use super::plan::{OperationKind, Plan, Role, Side};
 use super::repair::of_shard;
@@ -133,7 +133,7 @@ impl Operations {
             Ok(side) => side,
             Err(met) => return Ok(Begun::Met(met)),
         };
-        let sides = match request {
+        let sides: Vec<Side> = match request {
             ShardRequest::Move { shard, lost, .. } => {
                 let comes = of_shard(&mut tx, &map, shard.id).await?;
                 let comes = comes.iter().map(MappingRow::from).collect();
@@ -146,8 +146,8 @@ impl Operations {
         };
         // Another global map wrote the shard that is attached, perhaps with greater epochs.
         let least = if let ShardRequest::Attach { epoch, .. } = request { *epoch } else { 0 };
-        let epoch = read_serial(&mut tx).await?.max(least) + 1;
-        set_serial(&mut tx, epoch).await?;
+        let mappings = sides.iter().map(|side| side.goes.len() + side.comes.len()).sum();
+        let epoch = self.take_numbers(&mut tx, least, 1, mappings).await?;
         let plan = Plan { map, sides, drain: request.drain() };
         let owned = Owned::new(id, request.kind(), epoch, plan);
         self.log(&mut tx, &owned).await?;
