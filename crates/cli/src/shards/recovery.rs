@@ -203,6 +203,11 @@ pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover:
         return rebuild(manager, map, recover).await;
     }
     let (ended, failed) = manager.recover_pending().await?;
+    for (location, mended) in manager.mend_counts().await? {
+        if let Err(error) = mended {
+            eprintln!("the count of changes at {location} is as it was: {error}");
+        }
+    }
     if let Some(error) = failed.first() {
         bail!("{ended} operations were ended, {} could not be: {error}", failed.len());
     }

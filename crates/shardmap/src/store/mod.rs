@@ -353,6 +353,19 @@ impl Tx {
         }
     }
 
+    /// Makes the numbers the same again by which transactions see that no mapping has changed. Returns for how many maps they
+    /// differed. In SQLite there are none, and shards that an earlier version made must be upgraded first.
+    pub(crate) async fn mend_counts(&mut self) -> Result<i64, StoreError> {
+        let Self::Postgres(_) = self else { return Ok(0) };
+        let sql = "select to_regprocedure('__shard_management.mend_counts()') is not null";
+        let exists = self.query_one(sql, &[]).await?.map(|mut row| row.bool()).transpose()?;
+        if exists != Some(true) {
+            return Ok(0);
+        }
+        let row = self.query_one("select __shard_management.mend_counts()", &[]).await?;
+        row.map_or(Ok(0), |mut row| row.int())
+    }
+
     /// Runs a user's script: statements with semicolons between them. If a statement ends the transaction, that is an
     /// error, and what it did stays.
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {

@@ -1,6 +1,7 @@
 //! The manager on both stores: one body for each behaviour, run on SQLite and on PostgreSQL. The numbers of
 //! behaviours are those of `docs/shards/parity.md`.
 
+mod counts;
 mod crash;
 mod examples;
 mod factory;
