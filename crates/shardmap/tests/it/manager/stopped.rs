@@ -15,6 +15,7 @@ use rangehold_testkit::needs;
 use super::world::{Ranges, check};
 use crate::support::faults::Faults;
 use crate::support::local::manage;
+use crate::support::proxy::Proxy;
 use crate::support::roles::MANAGER;
 use crate::support::stores::World;
 
@@ -216,4 +217,41 @@ async fn many(world: &World, hook: StepHook) -> (Ranges, RangeShardMap<i32>) {
     let other = world.second().await.create_range_map::<i32>("other").await.unwrap();
     other.create_shard(&ranges.places[0]).await.unwrap();
     (ranges, other)
+}
+
+/// A manager stops while the server sends it a large answer. It is not idle then, because the server waits for the
+/// network. It still holds its locks only for its lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manager_that_stops_reading_holds_its_locks_for_its_lease() {
+    needs!(PostgreSql);
+    const ANSWER_BYTES: u64 = 1 << 20;
+    let world = World::postgres();
+    let options = ManagerOptions { lease: LEASE, ..world.options() };
+    let ranges = Ranges::with(&world, options.clone()).await;
+    let (a, global) = (&ranges.places[0], ranges.manager.location());
+    let found = ranges.manager.recovery().detect(a, None).await.unwrap().remove(0);
+    // More than the server and the proxy keep in their buffers.
+    let key = |number: &str| format!("int4send(({number}) # (-2147483648)::int)");
+    let sql = format!(
+        "insert into @global_mappings (mapping_id, map_id, shard_id, low, high, online, fence, readable, epoch)
+            select gen_random_uuid(), map_id, shard_id, {}, {}, true, n, true, 1
+            from @global_shards, generate_series(1000, 101000) n where shard_id = '{}'",
+        key("n"),
+        key("n + 1"),
+        ranges.shards[0].id().0
+    );
+    world.sql(global, &sql);
+    let Location::Postgres { database, .. } = global else { unreachable!("a server") };
+    let proxy = Proxy::until(world.server().unwrap().port(), ANSWER_BYTES).await;
+    let by_proxy = Location::postgres("127.0.0.1", proxy.port(), database).unwrap();
+    let stopped = ShardMapManager::open(by_proxy, options).await.unwrap();
+    let stopped =
+        tokio::spawn(async move { stopped.recovery().resolve(found, Resolution::KeepGlobal).await });
+    let writes = "select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event = 'ClientWrite'";
+    while world.sql_as(MANAGER, global, writes) == "0" {
+        assert!(!stopped.is_finished(), "the answer was smaller than the buffers");
+    }
+    ranges.map.add(&20, Some(&30), &ranges.shards[1]).await.unwrap();
+    stopped.abort();
 }
