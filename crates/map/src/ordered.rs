@@ -14,6 +14,12 @@ pub trait Keyed {
     fn keys(&self) -> &KeyRange;
 }
 
+impl<E: Keyed> Keyed for &E {
+    fn keys(&self) -> &KeyRange {
+        (*self).keys()
+    }
+}
+
 /// Entries sorted by low key. The caller makes sure that they do not overlap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ordered<E>(Vec<E>);

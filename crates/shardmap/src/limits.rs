@@ -21,11 +21,18 @@ pub const SQLITE_STEPS_BETWEEN_LOOKS: i32 = 1_000;
 pub const CANCEL_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// The most rows that are sent before their answers are awaited.
 pub const ROWS_IN_FLIGHT_MAX: usize = 256;
-/// The most rows that one statement inserts. A statement may have 65,535 values, and a row has up to 13.
+/// The most rows that one statement inserts, or deletes by their ids. A statement may have 65,535 values, and a row has up
+/// to 13.
 pub const ROWS_PER_STATEMENT_MAX: usize = 1_000;
-/// A change that adds more mappings than this takes its numbers in a transaction of its own, so that changes of other maps
-/// do not wait for it.
+/// A change of more mappings than this takes its numbers in a transaction of its own, so that changes of other maps do not
+/// wait for it, and reads all mappings of the map in a shard at once.
 pub const MAPPINGS_OF_A_SHORT_CHANGE_MAX: usize = 64;
+/// The most fences that one transaction closes at once. Each takes one of the locks that all transactions of the server share,
+/// of which PostgreSQL has 6,400 by default.
+pub const FENCES_CLOSED_AT_ONCE_MAX: usize = 256;
+/// The most transactions in which keys with more fences than this are closed. It takes two, if the mappings stay as they are
+/// meanwhile.
+pub const CLOSING_TRANSACTIONS_MAX: usize = 4;
 /// The connections to one database that are kept for errands: short transactions of a process that has another one open.
 /// They are apart from the others, so that an errand never waits for a transaction that waits for an errand.
 pub const ERRAND_CONNECTIONS_PER_DATABASE: usize = 2;

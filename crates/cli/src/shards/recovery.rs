@@ -39,7 +39,8 @@ pub(crate) struct Recover {
     #[arg(long, value_name = "LOCATION", num_args = 1..,
         conflicts_with_all = ["shard", "detach", "attach", "retire", "rebuild_global"])]
     rebuild_shards: Vec<String>,
-    /// Attach the database although the shard was lost, or was at another place.
+    /// Attach the database although the shard was lost, was at another place, or had keys that are on other shards by now. It
+    /// comes without those.
     #[arg(long, requires = "attach", value_name = "keep")]
     clone: Option<Kept>,
 }
@@ -232,6 +233,11 @@ async fn end_abandoned(manager: &ShardMapManager, common: &Common) -> Result<Ans
         progress.add(1);
     }
     progress.end();
+    for (location, mended) in manager.mend_counts().await? {
+        if let Err(error) = mended {
+            eprintln!("the count of changes at {location} is as it was: {error}");
+        }
+    }
     if let Some(error) = failed.first() {
         bail!("{ended} operations were ended, {} could not be: {error}", failed.len());
     }
@@ -240,7 +246,10 @@ async fn end_abandoned(manager: &ShardMapManager, common: &Common) -> Result<Ans
 
 /// Makes all of one side as the other side is, place by place. Tells each place as it is done.
 async fn rebuild(manager: &ShardMapManager, common: &Common, recover: &Recover) -> Result<Answer> {
-    let (global, shards) = (&recover.rebuild_global, &recover.rebuild_shards);
+    let (mut global, shards) = (recover.rebuild_global.clone(), &recover.rebuild_shards);
+    // A shard that the global map has may have given keys to one that it does not have. So it says first what it holds.
+    let known = manager.shard_locations().await?;
+    global.sort_by_key(|place| !Location::parse(place).is_ok_and(|place| known.contains(&place)));
     let (map, count) = (common.map.as_deref(), global.len() + shards.len());
     let progress = common.progress("rebuilding", "shards", count);
     for (index, place) in global.iter().chain(shards).enumerate() {
@@ -266,7 +275,8 @@ async fn resolve(
     let progress = common.waiting("resolving");
     let mut resolved = 0;
     for found in manager.recovery().detect(location, common.map.as_deref()).await? {
-        resolved += found.differences()?.len();
+        // As `check` counts them: another state of the shard is one, too.
+        resolved += found.differences()?.len() + usize::from(found.identity() != &Identity::Same);
         manager.recovery().resolve(found, how).await?;
     }
     progress.end();

@@ -81,7 +81,11 @@ impl ShardMapManager {
             match found {
                 Some(Found { mapping: mapping @ Marked { operation: Some(operation), .. }, shard }) => {
                     let hurry = met_count >= PENDING_MET_MAX;
-                    let settled = self.0.operations.settle(&Met { operation }, category, hurry).await;
+                    let (operations, met) = (&self.0.operations, Met { operation });
+                    let settled = match mapping.readable {
+                        true => operations.settle_if_writer(&met, category, hurry).await,
+                        false => operations.settle(&met, category, hurry).await,
+                    };
                     match settled {
                         // This role only reads. The mapping as it was before is the best answer: if it is out of date,
                         // the shard refuses.

@@ -4,8 +4,11 @@
 //! same. What the store does not have is then not done: a fence of an earlier version does not tell queries which shard
 //! it is. A shard also gets the new tables and functions when it is added, attached, moved or repaired.
 
+use futures::StreamExt;
+
 use super::{STORE_VERSION, ShardMapManager};
 use crate::error::{Category, Error};
+use crate::limits::QUERY_SHARDS_AT_ONCE;
 use crate::location::Location;
 use crate::store::{For, Schema, StoreError};
 
@@ -59,6 +62,30 @@ impl ShardMapManager {
         tx.install(Schema::Local).await?;
         let sql = "update __shard_management.local_meta set version_minor = $1 where version_minor < $1";
         tx.execute(sql, &[STORE_VERSION.1.into()]).await?;
+        tx.mend_counts().await?;
         tx.commit().await
+    }
+
+    /// Mends the counts of changes in each shard, as after a crash of its server or a change that was undone. Until then
+    /// transactions at REPEATABLE READ and SERIALIZABLE lock the rows of their mappings. Returns the shards with what failed
+    /// there, and else for how many maps the counts differed.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::StorageOperationFailure`] if the global map cannot be read.
+    pub async fn mend_counts(&self) -> Result<Vec<(Location, Result<u64, Error>)>, Error> {
+        let locations = self.shard_locations().await?;
+        let each = locations.into_iter().map(|location| async move {
+            let mended = self.mend_counts_at(&location).await;
+            (location, mended.map_err(|error| error.seen_by(Category::Manager)))
+        });
+        Ok(futures::stream::iter(each).buffer_unordered(QUERY_SHARDS_AT_ONCE).collect().await)
+    }
+
+    async fn mend_counts_at(&self, location: &Location) -> Result<u64, StoreError> {
+        let mut tx = self.0.operations.databases.at(location)?.begin(For::Writing).await?;
+        let mended = tx.mend_counts().await?;
+        tx.commit().await?;
+        Ok(mended.unsigned_abs())
     }
 }

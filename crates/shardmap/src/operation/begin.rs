@@ -5,6 +5,7 @@ use rangehold_map::shard::{Effect, Fresh, ShardChange, ShardId, ShardMap, ShardM
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
+use super::numbers::{read_serial, set_serial};
 use super::plan::{OperationKind, Plan, Side};
 use super::{Met, Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
@@ -64,7 +65,13 @@ impl Operations {
             return Ok(Begun::Met(Met { operation }));
         }
         let now = tx.now().await?;
-        let reserved = self.reserve_numbers(request).await?;
+        // A long change takes its epoch and its fences at once. Of a short one, the fences are counted when it is decided.
+        let reserved = match request.change {
+            ShardChange::Add(new) if new.len() > MAPPINGS_OF_A_SHORT_CHANGE_MAX => {
+                Some(self.take_numbers(&mut tx, 0, 1 + new.len(), new.len()).await?)
+            }
+            _ => None,
+        };
         let epoch = match reserved {
             Some(first) => first,
             None => read_serial(&mut tx).await? + 1,
@@ -91,21 +98,6 @@ impl Operations {
         mark(&mut tx, &owned, &effect).await.map_err(|error| taken_meanwhile(error, request))?;
         self.commit(tx, &owned, super::Step::GlobalBegin).await?;
         Ok(Begun::Started(Box::new(owned)))
-    }
-
-    /// Takes the numbers of a long change, its epoch and its fences, in a transaction of its own, and returns the first.
-    /// The row of the last number is locked only for a moment, so changes of other maps need not wait. The map's row is
-    /// locked already, so within a map the epochs are still in the order of the changes. `None` for a short change.
-    async fn reserve_numbers(&self, request: &ChangeRequest<'_>) -> Result<Option<i64>, StoreError> {
-        let ShardChange::Add(new) = request.change else { return Ok(None) };
-        if new.len() <= MAPPINGS_OF_A_SHORT_CHANGE_MAX {
-            return Ok(None);
-        }
-        let Some(mut tx) = self.global.begin_errand().await? else { return Ok(None) };
-        let first = read_serial(&mut tx).await? + 1;
-        set_serial(&mut tx, first + i64::try_from(new.len()).unwrap_or(i64::MAX - first)).await?;
-        tx.commit().await?;
-        Ok(Some(first))
     }
 
     /// Applies the rules to a change. `serial` is the last number that was given; fences get the next ones.
@@ -181,20 +173,6 @@ pub(crate) async fn lock_map(tx: &mut Tx, map: &MapRow, category: Category) -> R
             Err(Error::new(category, Code::ShardMapDoesNotExist, text).into())
         }
     }
-}
-
-/// The last number that was given. Its row is locked, so this transaction may give more numbers.
-pub(crate) async fn read_serial(tx: &mut Tx) -> Result<i64, StoreError> {
-    let sql = "select serial from __shard_management.global_meta where one = 1 for update";
-    match tx.query_one(sql, &[]).await? {
-        Some(mut row) => row.int(),
-        None => Ok(0),
-    }
-}
-
-pub(crate) async fn set_serial(tx: &mut Tx, serial: i64) -> Result<(), StoreError> {
-    let sql = "update __shard_management.global_meta set serial = $1 where one = 1";
-    tx.execute(sql, &[serial.into()]).await.map(|_| ())
 }
 
 /// One shard of a map, with the operation that holds it.

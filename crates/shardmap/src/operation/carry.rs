@@ -10,12 +10,14 @@ use rangehold_map::shard::Effect;
 use uuid::Uuid;
 
 use super::begin::{Begun, ChangeRequest};
+use super::closing::CHANGES_AGAIN;
 use super::hook::{Moment, Step, StepFault, When};
-use super::plan::{Direction, Role};
+use super::plan::{Direction, Role, Side};
 use super::shards::ShardRequest;
+use super::side::Applied;
 use super::{Operations, Owned, Trouble, side};
 use crate::error::{Category, Error};
-use crate::limits::{PENDING_MET_MAX, RENEWALS_PER_LEASE};
+use crate::limits::{CLOSING_TRANSACTIONS_MAX, PENDING_MET_MAX, RENEWALS_PER_LEASE};
 use crate::store::{Database, Failure, StoreError, Tx};
 
 /// How far an owner has gone: how many sides may have been written.
@@ -158,17 +160,17 @@ impl Operations {
     pub(super) async fn go_forward(&self, owned: &Owned, reached: &mut impl Far) -> Result<(), Trouble> {
         for index in 0..owned.plan.sides.len() {
             let step = if index == 0 { Step::LocalSource } else { Step::LocalTarget };
-            // An attempt whose answer was lost may have been done.
-            let lost = AtomicBool::new(false);
+            // An attempt whose answer was lost may have been done, and one that failed may have begun to close keys.
+            let written = AtomicBool::new(false);
             let local = || async {
-                let done = self.local(owned, index, Direction::Forward, step).await;
+                let done = self.local(owned, index, Direction::Forward, step, &written).await;
                 if matches!(&done, Err(Trouble::Store(error)) if error.failure == Failure::Lost) {
-                    lost.store(true, Ordering::Relaxed);
+                    written.store(true, Ordering::Relaxed);
                 }
                 done
             };
             let done = self.retrying(local).await;
-            if done.is_ok() || lost.load(Ordering::Relaxed) {
+            if done.is_ok() || written.load(Ordering::Relaxed) {
                 reached.side(index);
             }
             done?;
@@ -188,20 +190,44 @@ impl Operations {
     pub(super) async fn undo(&self, owned: &Owned, sides: usize) -> Result<(), Trouble> {
         for index in (0..sides).rev() {
             let step = if index == 0 { Step::UndoSource } else { Step::UndoTarget };
-            self.retrying(|| self.local(owned, index, Direction::Back, step)).await?;
+            let written = AtomicBool::new(false);
+            self.retrying(|| self.local(owned, index, Direction::Back, step, &written)).await?;
         }
         self.retrying(|| self.end(owned)).await
     }
 
-    /// Does one side, in one transaction.
+    /// Does one side, in one transaction, or in two if it closes many keys. Notes before the first of the two that something
+    /// is written.
     async fn local(
         &self,
         owned: &Owned,
         side: usize,
         direction: Direction,
         step: Step,
+        written: &AtomicBool,
     ) -> Result<(), Trouble> {
         let of = &owned.plan.sides[side];
+        for _ in 0..CLOSING_TRANSACTIONS_MAX {
+            let (tx, applied) = self.apply(owned, of, direction).await?;
+            match applied {
+                Applied::Written => return self.commit(tx, owned, step).await,
+                Applied::NotOurs => return Ok(()),
+                Applied::Begun => {
+                    written.store(true, Ordering::Relaxed);
+                    self.commit(tx, owned, step).await?;
+                }
+            }
+        }
+        Err(StoreError::new(&of.at, Failure::Busy, CHANGES_AGAIN).into())
+    }
+
+    /// Applies one side in a transaction.
+    async fn apply(
+        &self,
+        owned: &Owned,
+        of: &Side,
+        direction: Direction,
+    ) -> Result<(Tx, Applied), StoreError> {
         let database = self.databases.at(&of.at)?;
         let mut tx = begin_local(&database, owned).await.map_err(|mut error| {
             if of.role == Role::Closes && error.failure == Failure::Unreachable {
@@ -214,10 +240,8 @@ impl Operations {
             None => Vec::new(),
         };
         let applied = side::apply(&mut tx, owned, of, direction).await;
-        match applied.map_err(|error| error.held_by(&left))? {
-            side::Applied::Written => self.commit(tx, owned, step).await,
-            side::Applied::NotOurs => Ok(()),
-        }
+        let applied = applied.map_err(|error| error.held_by(&left))?;
+        Ok((tx, applied))
     }
 
     /// Commits a step. Tests can stop it before and after ([`StepHook`](super::hook::StepHook)).

@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::begin::{insert_mappings, read_serial, set_serial};
+use super::begin::insert_mappings;
+use super::numbers::take;
 use super::plan::{Direction, OperationKind, Side};
 use super::{Operations, Owned, Step, Trouble};
 use crate::rows::{MappingRow, ShardRow, place};
@@ -71,8 +72,7 @@ impl Operations {
         if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
             return Err(self.outrun(operation).into());
         }
-        let epoch = read_serial(&mut tx).await? + 1;
-        set_serial(&mut tx, epoch).await?;
+        let epoch = take(&mut tx, 0, 1).await?;
         let now = tx.now().await?;
         let sql = "update __shard_management.global_operations
             set direction = 'back', epoch = $1, lease_until = $2 where operation_id = $3";
@@ -98,7 +98,8 @@ impl Operations {
 /// Whether the global map is as the operation leaves it when it is done.
 async fn is_done(tx: &mut Tx, operation: &Owned) -> Result<bool, StoreError> {
     let sides = &operation.plan.sides;
-    if let OperationKind::MoveShard | OperationKind::DetachShard = operation.kind {
+    if let OperationKind::MoveShard | OperationKind::DetachShard | OperationKind::AttachShard = operation.kind
+    {
         return is_shard_done(tx, sides).await;
     }
     if let Some(mapping) = sides.iter().flat_map(|side| &side.comes).next() {
@@ -128,17 +129,9 @@ async fn finish(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
     if operation.kind == OperationKind::RepairShard {
         return restore(tx, operation).await;
     }
-    let effect = operation.plan.effect().unwrap_or_default();
-    if effect.goes.is_empty() {
-        let sql = "update __shard_management.global_mappings set readable = $2, operation_id = null
-            where operation_id = $1";
-        tx.execute(sql, &[operation.id.into(), true.into()]).await?;
-    } else {
-        let gone = |row: &MappingRow| vec![Value::from(row.id)];
-        let sql = "delete from __shard_management.global_mappings where mapping_id = $1";
-        let goes = operation.plan.sides.iter().flat_map(|side| &side.goes);
-        tx.execute_each(sql, goes.map(gone).collect()).await?;
-        insert_mappings(tx, operation, &effect.comes, true).await?;
+    // The mappings that leave a shard which is attached are its own. The global map has their keys on other shards.
+    if operation.kind != OperationKind::AttachShard {
+        finish_mappings(tx, operation).await?;
     }
     for side in &operation.plan.sides {
         match &side.after {
@@ -153,6 +146,21 @@ async fn finish(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
         }
     }
     Ok(())
+}
+
+async fn finish_mappings(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
+    let effect = operation.plan.effect().unwrap_or_default();
+    if effect.goes.is_empty() {
+        let sql = "update __shard_management.global_mappings set readable = $2, operation_id = null
+            where operation_id = $1";
+        tx.execute(sql, &[operation.id.into(), true.into()]).await?;
+        return Ok(());
+    }
+    let gone = |row: &MappingRow| vec![Value::from(row.id)];
+    let sql = "delete from __shard_management.global_mappings where mapping_id = $1";
+    let goes = operation.plan.sides.iter().flat_map(|side| &side.goes);
+    tx.execute_each(sql, goes.map(gone).collect()).await?;
+    Ok(insert_mappings(tx, operation, &effect.comes, true).await?)
 }
 
 /// Writes the global map as it was before.

@@ -86,9 +86,7 @@ impl Operations {
                     format!("{at} is the shard at {place} itself, and not a copy of it: use that name");
                 return Err(Error::new(Category::ShardMap, Code::ShardNotValid, text).into());
             }
-            let mut tx = self.databases.at(at)?.begin(For::Writing).await?;
-            closing::forget(&mut tx, &of).await?;
-            tx.commit().await?;
+            closing::forget(&self.databases.at(at)?, &of).await?;
         }
         Ok(())
     }

@@ -3,19 +3,28 @@
 //! Each function says which rows must be there, so a step that is done twice has the same result. A step first raises
 //! the map's epoch, so that late writes of an earlier owner are refused.
 
+use std::collections::HashSet;
+
 use rangehold_map::KeyRange;
-use rangehold_map::shard::ShardMapping;
+use rangehold_map::ordered::Keyed;
+use rangehold_map::shard::{MappingId, ShardMapping};
 use uuid::Uuid;
 
-use super::plan::Plan;
+use crate::limits::MAPPINGS_OF_A_SHORT_CHANGE_MAX;
 use crate::location::Location;
-use crate::rows::{MapRow, ShardRow, local_mapping_values, read_local_mapping};
-use crate::store::{Drain, Failure, Row, Schema, StoreError, Tx, Value};
+use crate::rows::{MapRow, ShardRow, read_local_mapping};
+use crate::store::{Failure, Row, Schema, StoreError, Tx};
 
 /// A mapping in a shard, with the fences of the mappings from which it was made.
 pub(super) struct Held {
     pub(super) mapping: ShardMapping,
     former_fences: Vec<i64>,
+}
+
+impl Keyed for Held {
+    fn keys(&self) -> &KeyRange {
+        &self.mapping.keys
+    }
 }
 
 /// Makes the tables of a shard if they do not exist.
@@ -87,56 +96,38 @@ pub(super) async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreE
     Ok(())
 }
 
-/// Deletes mappings and inserts others.
-pub(super) async fn replace(
+const HELD: &str =
+    "select mapping_id, shard_id, low, high, online, fence, former_fences from __shard_management";
+
+/// These mappings, if they are there. If they are many, the whole map is read, which takes one round trip.
+pub(super) async fn read_these(
     tx: &mut Tx,
-    plan: &Plan,
-    epoch: i64,
-    goes: &[ShardMapping],
-    comes: &[ShardMapping],
-) -> Result<(), StoreError> {
-    let mut was = Vec::new();
-    for gone in goes {
-        was.extend(read_held(tx, gone.id.0).await?);
+    map: &MapRow,
+    these: &[ShardMapping],
+) -> Result<Vec<Held>, StoreError> {
+    if these.len() > MAPPINGS_OF_A_SHORT_CHANGE_MAX {
+        let ids: HashSet<MappingId> = these.iter().map(|mapping| mapping.id).collect();
+        let mut found = read_all_held(tx, map).await?;
+        found.retain(|held| ids.contains(&held.mapping.id));
+        return Ok(found);
     }
-    // This comes before any row is locked, because a transaction that enters a key takes the fence first and then the
-    // row. The transactions on keys that go away are always waited for, even if none may be ended. Otherwise two
-    // databases would serve these keys.
-    let closes = |held: &&Held| {
-        let gone = &held.mapping;
-        leaves(gone, comes) || plan.drain != Drain::Leave && gone.online && !is_served(gone, comes)
-    };
-    let closed = fences_of(was.iter().filter(closes));
-    if !closed.is_empty() {
-        tx.close_fences(&closed, plan.drain).await?;
+    let (mut found, sql) = (Vec::new(), format!("{HELD}.local_mappings where mapping_id = $1"));
+    for mapping in these {
+        let row = tx.query_one(&sql, &[mapping.id.0.into()]).await?;
+        found.extend(row.map(held).transpose()?);
     }
-    let ids = |mappings: &[ShardMapping]| mappings.iter().map(|mapping| vec![mapping.id.0.into()]).collect();
-    tx.execute_each("delete from __shard_management.local_mappings where mapping_id = $1", ids(goes)).await?;
-    let into = "insert into __shard_management.local_mappings
-        (map_id, epoch, former_fences, mapping_id, shard_id, low, high, online, fence)";
-    let after = "on conflict (mapping_id) do update set epoch = excluded.epoch, online = excluded.online";
-    let row = |mapping: &ShardMapping| {
-        let former = fences_of(was.iter().filter(|held| overlap(&held.mapping.keys, &mapping.keys)));
-        let former: Vec<i64> =
-            former.into_iter().filter(|fence| *fence != mapping.fence && !closed.contains(fence)).collect();
-        let mut values: Vec<Value> = vec![plan.map.id.into(), epoch.into(), former.as_slice().into()];
-        values.extend(local_mapping_values(mapping));
-        values
-    };
-    tx.insert(into, after, comes.iter().map(row).collect()).await?;
-    Ok(())
-}
-
-const HELD: &str = "select mapping_id, shard_id, low, high, online, fence, former_fences
-    from __shard_management.local_mappings where";
-
-async fn read_held(tx: &mut Tx, id: Uuid) -> Result<Option<Held>, StoreError> {
-    let row = tx.query_one(&format!("{HELD} mapping_id = $1"), &[id.into()]).await?;
-    row.map(held).transpose()
+    Ok(found)
 }
 
 pub(super) async fn read_all_held(tx: &mut Tx, map: &MapRow) -> Result<Vec<Held>, StoreError> {
-    let rows = tx.query(&format!("{HELD} map_id = $1"), &[map.id.into()]).await?;
+    let rows = tx.query(&format!("{HELD}.local_mappings where map_id = $1"), &[map.id.into()]).await?;
+    rows.into_iter().map(held).collect()
+}
+
+/// The mappings that were put away when the shard was closed, or began to be.
+pub(super) async fn read_put_away(tx: &mut Tx, map: &MapRow) -> Result<Vec<Held>, StoreError> {
+    let sql = format!("{HELD}.local_closed_mappings where map_id = $1");
+    let rows = tx.query(&sql, &[map.id.into()]).await?;
     rows.into_iter().map(held).collect()
 }
 
@@ -152,18 +143,4 @@ pub(super) fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
     fences.sort_unstable();
     fences.dedup();
     fences
-}
-
-/// Whether none of this database's mappings holds the keys of a mapping afterwards.
-fn leaves(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
-    !comes.iter().any(|mapping| overlap(&mapping.keys, &gone.keys))
-}
-
-/// Whether the keys of a mapping are served here afterwards.
-fn is_served(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
-    comes.iter().any(|mapping| mapping.online && overlap(&mapping.keys, &gone.keys))
-}
-
-fn overlap(one: &KeyRange, other: &KeyRange) -> bool {
-    !one.intersect(other).is_empty()
 }

@@ -12,15 +12,19 @@
 //! writes. So any process that finds the row can take the operation over and continue it.
 //! `docs/design/0007-shard-maps.md` has the reasons.
 
+mod attach;
 pub(crate) mod begin;
 mod carry;
 pub(crate) mod closing;
 mod end;
 mod hook;
 pub(crate) mod identity;
+pub(crate) mod intervals;
 pub(crate) mod local;
+mod numbers;
 mod plan;
 mod repair;
+mod replacing;
 mod settle;
 pub(crate) mod shards;
 mod side;

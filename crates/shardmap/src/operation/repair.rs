@@ -4,14 +4,15 @@ use rangehold_map::KeyRange;
 use rangehold_map::shard::{Effect, MapKind, MappingId, ShardId, ShardMap, ShardMapping};
 use uuid::Uuid;
 
-use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
+use super::begin::{Begun, lock_map, mark_shard, read_shard};
+use super::local::read_local_shard;
 use super::plan::{OperationKind, Plan, Side};
 use super::{Met, Operations, Owned, Step, Trouble};
 use crate::error::{Category, Code, Error};
 use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
-use crate::rows::{MAPPING_COLUMNS, MapRow, MappingRow, Marked, read_local_mapping, read_mapping};
-use crate::store::{Drain, Failure, For, Row, StoreError, Tx};
+use crate::rows::{MAPPING_COLUMNS, MapRow, MappingRow, Marked, ShardRow, read_local_mapping, read_mapping};
+use crate::store::{Drain, For, Row, StoreError, Tx};
 
 impl Operations {
     /// Gives the shard at a place the mappings that the global map has for it, or the intervals of `keep`.
@@ -44,7 +45,7 @@ impl Operations {
         // This is read before the global transaction begins, because both may be in one file. No other process
         // writes it in between: after the global begin the shard is ours, and the local step
         // removes the mappings that it finds.
-        let goes = self.local_mappings(map, at).await?;
+        let (was, goes) = self.local_state(map, at).await?;
         let mut tx = self.global.begin(For::Writing).await?;
         let map = lock_map(&mut tx, map, Category::Recovery).await?;
         let row = match read_shard(&mut tx, &map, ShardId(shard)).await? {
@@ -55,18 +56,23 @@ impl Operations {
                 return Err(Error::new(Category::Recovery, Code::ShardDoesNotExist, text).into());
             }
         };
-        let mut serial = read_serial(&mut tx).await?.max(epoch) + 1;
-        let epoch = serial;
-        let comes = match keep {
+        let new = keep.map_or(0, <[KeyRange]>::len);
+        let mut comes = match keep {
             None => of_shard(&mut tx, &map, shard).await?,
-            Some(keep) => self.new_mappings(map.kind(), shard, keep, &mut serial)?,
+            Some(_) => Vec::new(),
         };
-        set_serial(&mut tx, serial).await?;
+        let mappings = goes.len() + comes.len() + new;
+        let epoch = self.take_numbers(&mut tx, epoch, 1 + new, mappings).await?;
+        if let Some(keep) = keep {
+            comes = self.new_mappings(map.kind(), shard, keep, epoch)?;
+        }
         let mut side = Side::staying(&row, &Effect::default());
         // All mappings of the map that are there, even if they are written down as those of another shard.
         side.goes = goes.iter().map(MappingRow::from).collect();
         side.comes = comes.iter().map(MappingRow::from).collect();
         side.at = at.clone();
+        // If the repair is undone, the database says what it said before, or nothing.
+        side.before_local = was.filter(|was| was.id == shard);
         let plan = Plan { map, sides: vec![side], drain: Drain::End(DRAIN_GRACE) };
         let owned = Owned::new(id, OperationKind::RepairShard, epoch, plan);
         self.log(&mut tx, &owned).await?;
@@ -75,21 +81,23 @@ impl Operations {
         Ok(Begun::Started(Box::new(owned)))
     }
 
+    /// New mappings of these intervals. Their fences follow the epoch.
     fn new_mappings(
         &self,
         kind: MapKind,
         shard: Uuid,
         keep: &[KeyRange],
-        serial: &mut i64,
+        epoch: i64,
     ) -> Result<Vec<ShardMapping>, Error> {
+        let mut fence = epoch;
         let new = |keys: &KeyRange| {
-            *serial += 1;
+            fence += 1;
             ShardMapping {
                 id: MappingId(self.chance.id()),
                 keys: keys.clone(),
                 shard: ShardId(shard),
                 online: true,
-                fence: *serial,
+                fence,
                 lock: None,
             }
         };
@@ -100,17 +108,24 @@ impl Operations {
         Ok(made.mappings().to_vec())
     }
 
-    /// The mappings of a map in a shard.
-    async fn local_mappings(&self, map: &MapRow, at: &Location) -> Result<Vec<ShardMapping>, StoreError> {
+    /// What a database says about a map: which of its shards it is, and the mappings.
+    async fn local_state(
+        &self,
+        map: &MapRow,
+        at: &Location,
+    ) -> Result<(Option<ShardRow>, Vec<ShardMapping>), StoreError> {
         let mut tx = self.databases.at(at)?.begin(For::Reading).await?;
+        if !tx.has_table("local_shards").await? {
+            return Ok((None, Vec::new()));
+        }
+        let was = read_local_shard(&mut tx, map.id).await?;
         let sql = "select mapping_id, shard_id, low, high, online, fence
             from __shard_management.local_mappings where map_id = $1 order by low";
-        let rows = match tx.query(sql, &[map.id.into()]).await {
-            Err(error) if error.failure == Failure::NoSchema => return Ok(Vec::new()),
-            rows => rows?,
-        };
+        let rows = tx.query(sql, &[map.id.into()]).await?;
         tx.commit().await?;
-        rows.into_iter().map(|mut row| read_local_mapping(&mut row)).collect()
+        let mappings =
+            rows.into_iter().map(|mut row| read_local_mapping(&mut row)).collect::<Result<_, _>>()?;
+        Ok((was, mappings))
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
-use super::begin::{read_serial, set_serial};
 use super::hook::Step;
+use super::numbers::take;
 use super::plan::{Direction, OperationKind, Plan};
 use super::{Met, Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
@@ -41,6 +41,8 @@ enum Look {
     Ended,
     /// Its owner still has a lease: when it ends, and how long that is from now.
     Lives { until: i64, left: Duration },
+    /// This role only reads the global map, and cannot end the operation.
+    ReadOnly,
     /// It is ours now.
     Taken(Box<Owned>),
 }
@@ -61,17 +63,39 @@ impl Operations {
         category: Category,
         hurry: bool,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.wait_or_end(met, category, hurry))
+        Box::pin(self.wait_or_end(met, category, hurry, false))
     }
 
-    async fn wait_or_end(&self, met: &Met, category: Category, hurry: bool) -> Result<(), Error> {
+    /// The same for a caller that has an answer from before the operation. If its role only reads the global map, it does
+    /// not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Operations::settle`]; [`Failure::Denied`] for a role that only reads.
+    pub(crate) fn settle_if_writer<'a>(
+        &'a self,
+        met: &'a Met,
+        category: Category,
+        hurry: bool,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.wait_or_end(met, category, hurry, true))
+    }
+
+    async fn wait_or_end(
+        &self,
+        met: &Met,
+        category: Category,
+        hurry: bool,
+        if_writer: bool,
+    ) -> Result<(), Error> {
         self.metrics.operations_met.one();
         let mut pause = PENDING_PAUSE_MIN;
         let mut first_end = None;
         loop {
-            let look = self.look(met.operation).await.map_err(|trouble| trouble.seen_by(category))?;
-            match look {
+            let look = self.look(met.operation, if_writer).await;
+            match look.map_err(|trouble| trouble.seen_by(category))? {
                 Look::Ended => return Ok(()),
+                Look::ReadOnly => return Err(read_only(met, category)),
                 Look::Lives { until, left } => {
                     let renewed = *first_end.get_or_insert(until) < until;
                     // A lease that is longer than ours comes from a process with other settings. We do not wait for
@@ -102,14 +126,35 @@ impl Operations {
         until.saturating_sub(left) >= first
     }
 
-    /// Looks at an operation, and takes it over if the lease of its owner is over. This is one transaction.
-    async fn look(&self, id: Uuid) -> Result<Look, Trouble> {
-        let mut tx = self.global.begin(For::Writing).await?;
-        let mut now = tx.now().await?;
+    /// Looks at an operation, and takes it over if the lease of its owner is over. The first look only reads, so a role needs
+    /// no other right to wait, and nothing is locked while the owner lives.
+    async fn look(&self, id: Uuid, if_writer: bool) -> Result<Look, Trouble> {
         let lives = |until: i64, now: i64| {
             let left = Duration::from_micros(u64::try_from(until - now).unwrap_or(0));
             Ok(Look::Lives { until, left })
         };
+        let mut tx = self.global.begin(For::Reading).await?;
+        let now = tx.now().await?;
+        let until = read_lease(&mut tx, id).await?.map(|(_, until)| until);
+        let is_over = until.is_some_and(|until| until <= now);
+        let may_end = !(is_over || if_writer) || tx.may_update("global_operations").await?;
+        tx.commit().await?;
+        match until {
+            None => Ok(Look::Ended),
+            Some(_) if !may_end => Ok(Look::ReadOnly),
+            Some(_) if is_over => self.take_over(id, lives).await,
+            Some(until) => lives(until, now),
+        }
+    }
+
+    /// Takes an operation over if the lease of its owner is over. This is one transaction.
+    async fn take_over(
+        &self,
+        id: Uuid,
+        lives: impl Fn(i64, i64) -> Result<Look, Trouble>,
+    ) -> Result<Look, Trouble> {
+        let mut tx = self.global.begin(For::Writing).await?;
+        let mut now = tx.now().await?;
         let mut found = read_owned(&mut tx, id, Rows::IfFree).await?;
         if found.is_none() {
             // The row is gone, or a process has locked it, perhaps its owner.
@@ -127,8 +172,7 @@ impl Operations {
             return lives(until, now);
         }
         owned.former = Some(Mark::new(id, owned.epoch));
-        owned.epoch = read_serial(&mut tx).await? + 1;
-        set_serial(&mut tx, owned.epoch).await?;
+        owned.epoch = take(&mut tx, 0, 1).await?;
         let sql = "update __shard_management.global_operations set epoch = $1, owner = $2, lease_until = $3
             where operation_id = $4";
         let values = [owned.epoch.into(), self.owner.as_str().into(), self.lease_end(now).into(), id.into()];
@@ -171,6 +215,15 @@ impl Operations {
 fn lives(met: &Met, category: Category) -> Error {
     let text = format!("operation {} is under way, and its owner works on it: try again", met.operation);
     Error::new(category, Code::PendingOperation, text)
+}
+
+fn read_only(met: &Met, category: Category) -> Error {
+    let text = format!(
+        "operation {} was abandoned, and this role cannot end it, because it only reads the global map: try again when a \
+        manager has ended it (`rangehold shards recover`)",
+        met.operation
+    );
+    Error::new(category, Code::PendingOperation, text).failed_by(Failure::Denied)
 }
 
 fn stuck(met: &Met, category: Category, trouble: Trouble) -> Error {

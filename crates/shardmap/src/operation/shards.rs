@@ -3,12 +3,14 @@
 use rangehold_map::shard::ShardId;
 use uuid::Uuid;
 
-use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
+use super::attach::elsewhere;
+use super::begin::{Begun, lock_map, mark_shard, read_shard};
 use super::closing::CLOSED;
 use super::plan::{OperationKind, Plan, Role, Side};
 use super::repair::of_shard;
 use super::{Met, Operations, Owned, Step, Trouble, identity};
 use crate::error::{Category, Code, Error};
+use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::rows::{MapRow, MappingRow, Marked, ShardRow, place};
 use crate::store::{Drain, For, StoreError, Tx, Value};
@@ -25,8 +27,9 @@ pub(crate) enum ShardRequest<'a> {
     Move { map: &'a MapRow, shard: &'a ShardRow, online: bool, to: &'a Location, lost: bool, drain: Drain },
     /// Close a shard, and take it out of the global map with its mappings.
     Detach { map: &'a MapRow, shard: &'a ShardRow, drain: Drain },
-    /// Add a shard that another global map had, as its local map describes it.
-    Attach { map: &'a MapRow, found: &'a ShardRow, location: &'a Location, epoch: i64 },
+    /// Add a shard that another global map had, as its local map describes it. If keys of it are on other shards by now, it
+    /// is refused, or with `keep` it comes without them.
+    Attach { map: &'a MapRow, found: &'a ShardRow, location: &'a Location, epoch: i64, keep: bool },
 }
 
 impl ShardRequest<'_> {
@@ -49,10 +52,11 @@ impl ShardRequest<'_> {
         }
     }
 
-    /// What becomes of transactions when a shard is closed.
+    /// What becomes of transactions when a shard is closed, or keys leave it.
     fn drain(&self) -> Drain {
         match self {
             Self::Move { drain, .. } | Self::Detach { drain, .. } => *drain,
+            Self::Attach { .. } => Drain::End(DRAIN_GRACE),
             _ => Drain::Leave,
         }
     }
@@ -78,6 +82,10 @@ impl Operations {
             ShardRequest::Add { location, .. } => self.claims(location).await?,
             _ => Vec::new(),
         };
+        let brought = match request {
+            ShardRequest::Attach { map, location, .. } => self.brought(map, location).await?,
+            _ => Vec::new(),
+        };
         let mut tx = self.global.begin(For::Writing).await?;
         let map = lock_map(&mut tx, request.map(), category).await?;
         let side = match request {
@@ -91,10 +99,17 @@ impl Operations {
                 };
                 self.coming(&mut tx, &map, shard, None, category).await?
             }
-            ShardRequest::Attach { found, location, .. } => {
+            ShardRequest::Attach { found, location, keep, .. } => {
                 let version = if found.version == CLOSED { self.chance.id() } else { found.version };
                 let shard = ShardRow { version, location: (*location).clone(), ..(*found).clone() };
-                self.coming(&mut tx, &map, shard, Some((*found).clone()), category).await?
+                let side = self.coming(&mut tx, &map, shard, Some((*found).clone()), category).await?;
+                match elsewhere(&mut tx, &map, location, found.id, &brought, *keep).await? {
+                    Ok(leaving) => side.map(|side| {
+                        let goes = leaving.iter().map(MappingRow::from).collect();
+                        Side { goes, ..side }
+                    }),
+                    Err(met) => Err(met),
+                }
             }
             ShardRequest::Remove { shard, .. } => self.going(&mut tx, &map, shard).await?,
             ShardRequest::Update { shard, online, .. } => {
@@ -118,7 +133,7 @@ impl Operations {
             Ok(side) => side,
             Err(met) => return Ok(Begun::Met(met)),
         };
-        let sides = match request {
+        let sides: Vec<Side> = match request {
             ShardRequest::Move { shard, lost, .. } => {
                 let comes = of_shard(&mut tx, &map, shard.id).await?;
                 let comes = comes.iter().map(MappingRow::from).collect();
@@ -131,8 +146,8 @@ impl Operations {
         };
         // Another global map wrote the shard that is attached, perhaps with greater epochs.
         let least = if let ShardRequest::Attach { epoch, .. } = request { *epoch } else { 0 };
-        let epoch = read_serial(&mut tx).await?.max(least) + 1;
-        set_serial(&mut tx, epoch).await?;
+        let mappings = sides.iter().map(|side| side.goes.len() + side.comes.len()).sum();
+        let epoch = self.take_numbers(&mut tx, least, 1, mappings).await?;
         let plan = Plan { map, sides, drain: request.drain() };
         let owned = Owned::new(id, request.kind(), epoch, plan);
         self.log(&mut tx, &owned).await?;

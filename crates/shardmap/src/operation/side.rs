@@ -2,22 +2,24 @@
 
 use rangehold_map::shard::ShardMapping;
 
-use super::closing::{CLOSED, close, delete_closed, expect_one_name, reopen};
-use super::local::{
-    install_local, raise_epoch, read_all_held, read_local_shard, remove_shard, replace, set_shard,
+use super::closing::{
+    CLOSED, Closing, close, delete_closed, expect_one_name, forget_put_away, put_away, reopen, reopen_these,
 };
+use super::local::{install_local, raise_epoch, read_all_held, read_local_shard, remove_shard, set_shard};
 use super::plan::{Direction, OperationKind, Role, Side};
+use super::replacing::{replace, replace_held};
 use super::{Owned, identity};
-use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::rows::MappingRow;
-use crate::store::{Drain, Failure, StoreError, Tx};
+use crate::store::{Failure, StoreError, Tx};
 
 /// Whether a step has something to commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Applied {
     /// The step wrote its rows.
     Written,
+    /// The step has begun to close many keys. When this is committed, it must be applied again.
+    Begun,
     /// The database is another shard, which the operation never wrote. There is nothing to undo.
     NotOurs,
 }
@@ -46,12 +48,15 @@ pub(super) async fn apply(
         let removes = direction == Direction::Back || side.after.is_none();
         return if removes { Ok(Applied::NotOurs) } else { Err(refused) };
     }
-    match side.role {
+    let closing = match side.role {
         Role::Changes => apply_change(tx, operation, side, direction).await?,
         Role::Closes => apply_closing(tx, operation, side, direction).await?,
         Role::Opens => apply_opening(tx, operation, side, direction).await?,
-    }
-    Ok(Applied::Written)
+    };
+    Ok(match closing {
+        Closing::Done => Applied::Written,
+        Closing::Begun => Applied::Begun,
+    })
 }
 
 /// Writes the shard, and the mappings that go and come.
@@ -60,31 +65,46 @@ async fn apply_change(
     operation: &Owned,
     side: &Side,
     direction: Direction,
-) -> Result<(), StoreError> {
+) -> Result<Closing, StoreError> {
     let plan = &operation.plan;
     let (goes, comes, shard) = match direction {
         Direction::Forward => (&side.goes, &side.comes, side.after.as_ref()),
         Direction::Back => (&side.comes, &side.goes, side.before_local.as_ref()),
     };
     let Some(shard) = shard else {
-        return remove_shard(tx, &plan.map).await;
+        remove_shard(tx, &plan.map).await?;
+        return Ok(Closing::Done);
     };
+    let (goes, comes) = (mappings(&side.at, goes)?, mappings(&side.at, comes)?);
     match (operation.kind, direction) {
-        (OperationKind::AddShard | OperationKind::RepairShard, _) => delete_closed(tx, &plan.map).await?,
-        (OperationKind::AttachShard, Direction::Forward) => reopen(tx, &plan.map).await?,
-        (OperationKind::AttachShard, Direction::Back) if shard.version == CLOSED => {
-            close(tx, &plan.map, Drain::End(DRAIN_GRACE)).await?;
+        (OperationKind::AttachShard, Direction::Forward) => {
+            // Those that leave do not come back first.
+            forget_put_away(tx, &plan.map, &goes, plan.drain).await?;
+            reopen(tx, &plan.map).await?;
         }
+        (OperationKind::AttachShard, Direction::Back) if shard.version == CLOSED => {
+            // Those that left were put away before, as all others.
+            put_away(tx, &plan.map, operation.epoch, &comes).await?;
+            let closing = close(tx, &plan.map, plan.drain).await?;
+            if closing == Closing::Done {
+                set_shard(tx, &plan.map, shard, operation.epoch).await?;
+            }
+            return Ok(closing);
+        }
+        (_, Direction::Back) => reopen_these(tx, &comes).await?,
         _ => {}
     }
-    if matches!(operation.kind, OperationKind::AddShard | OperationKind::AttachShard)
-        && direction == Direction::Forward
-    {
+    let opens = [OperationKind::AddShard, OperationKind::AttachShard, OperationKind::RepairShard];
+    if opens.contains(&operation.kind) && direction == Direction::Forward {
         expect_one_name(tx, &side.at, &plan.map).await?;
     }
     set_shard(tx, &plan.map, shard, operation.epoch).await?;
-    let (goes, comes) = (mappings(&side.at, goes)?, mappings(&side.at, comes)?);
-    replace(tx, plan, operation.epoch, &goes, &comes).await
+    let closing = replace(tx, plan, operation.epoch, &goes, &comes).await?;
+    let is_new = matches!(operation.kind, OperationKind::AddShard | OperationKind::RepairShard);
+    if is_new && closing == Closing::Done {
+        delete_closed(tx, &plan.map).await?;
+    }
+    Ok(closing)
 }
 
 /// Closes the shard at a place that it leaves; back, opens it there again.
@@ -93,21 +113,21 @@ async fn apply_closing(
     operation: &Owned,
     side: &Side,
     direction: Direction,
-) -> Result<(), StoreError> {
+) -> Result<Closing, StoreError> {
     let plan = &operation.plan;
     if direction == Direction::Back {
         reopen(tx, &plan.map).await?;
-        return match &side.before_local {
-            Some(shard) => set_shard(tx, &plan.map, shard, operation.epoch).await,
-            None => Ok(()),
-        };
+        if let Some(shard) = &side.before_local {
+            set_shard(tx, &plan.map, shard, operation.epoch).await?;
+        }
+        return Ok(Closing::Done);
     }
     // One database may have both places. Then it may be open again already, with the next version.
     let opens = plan.sides.iter().find(|side| side.role == Role::Opens);
     let opened = opens.and_then(|side| side.after.as_ref()).map(|shard| shard.version);
     let here = read_local_shard(tx, plan.map.id).await?.map(|shard| shard.version);
     if opened.is_some() && opened == here {
-        return Ok(());
+        return Ok(Closing::Done);
     }
     close(tx, &plan.map, plan.drain).await
 }
@@ -119,20 +139,22 @@ async fn apply_opening(
     operation: &Owned,
     side: &Side,
     direction: Direction,
-) -> Result<(), StoreError> {
+) -> Result<Closing, StoreError> {
     let plan = &operation.plan;
     let forward = direction == Direction::Forward;
+    if forward {
+        expect_one_name(tx, &side.at, &plan.map).await?;
+    }
     let shard = if forward { &side.after } else { &side.before_local };
     if let Some(shard) = shard {
         set_shard(tx, &plan.map, shard, operation.epoch).await?;
     }
     if !forward {
-        return Ok(());
+        return Ok(Closing::Done);
     }
     delete_closed(tx, &plan.map).await?;
     let here = read_all_held(tx, &plan.map).await?;
-    let goes: Vec<ShardMapping> = here.into_iter().map(|held| held.mapping).collect();
-    replace(tx, plan, operation.epoch, &goes, &mappings(&side.at, &side.comes)?).await
+    replace_held(tx, plan, operation.epoch, here, &mappings(&side.at, &side.comes)?).await
 }
 
 fn mappings(at: &Location, rows: &[MappingRow]) -> Result<Vec<ShardMapping>, StoreError> {

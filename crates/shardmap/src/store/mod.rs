@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use uuid::Uuid;
 
 pub use cell::{Cell, FromCell};
 pub use error::StoreError;
@@ -28,7 +29,7 @@ use sqlite::{SqliteDatabase, SqliteTx};
 pub(crate) use value::{Row, Value};
 
 pub(crate) use crate::error::Failure;
-use crate::limits::STOPPED_WITHIN_MIN;
+use crate::limits::{FENCES_CLOSED_AT_ONCE_MAX, ROWS_PER_STATEMENT_MAX, STOPPED_WITHIN_MIN};
 use crate::location::Location;
 use postgres::PostgresAccess;
 
@@ -162,6 +163,14 @@ impl Database {
         }
     }
 
+    /// Its location.
+    pub(crate) fn location(&self) -> &Location {
+        match &self.kind {
+            Kind::Postgres(database) => database.location(),
+            Kind::Sqlite(database) => database.location(),
+        }
+    }
+
     /// How many transactions this process has begun here.
     pub(crate) fn transactions(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
@@ -210,6 +219,18 @@ impl Tx {
         }
     }
 
+    /// Runs a statement for many ids at once. `sql` stands before the list of ids (`... where mapping_id in`). Returns how
+    /// many rows were changed in all.
+    pub(crate) async fn execute_for(&mut self, sql: &str, ids: &[Uuid]) -> Result<u64, StoreError> {
+        let mut changed = 0;
+        for chunk in ids.chunks(ROWS_PER_STATEMENT_MAX) {
+            let numbers: Vec<String> = (1..=chunk.len()).map(|number| format!("${number}")).collect();
+            let values: Vec<Value> = chunk.iter().map(|id| Value::from(*id)).collect();
+            changed += self.execute(&format!("{sql} ({})", numbers.join(", ")), &values).await?;
+        }
+        Ok(changed)
+    }
+
     /// Inserts rows. `into` ends with the names of the columns, and `after` stands after the values (`on conflict ...`).
     pub(crate) fn insert<'a>(
         &'a mut self,
@@ -242,6 +263,17 @@ impl Tx {
         };
         let row = self.query_one(sql, &[name.into()]).await?;
         Ok(row.map(|mut row| row.optional(Row::text)).transpose()?.flatten().is_some())
+    }
+
+    /// Whether this role may change and lock the rows of a table of ours.
+    pub(crate) async fn may_update(&mut self, name: &str) -> Result<bool, StoreError> {
+        match self {
+            Self::Postgres(_) => {
+                let sql = "select has_table_privilege('__shard_management.' || $1, 'update')";
+                self.query_one(sql, &[name.into()]).await?.map_or(Ok(false), |mut row| row.bool())
+            }
+            Self::Sqlite(_) => Ok(true),
+        }
     }
 
     /// Removes the tables of the global map.
@@ -278,6 +310,40 @@ impl Tx {
         }
     }
 
+    /// How many fences may be closed at once here. For more, the keys are first refused ([`Tx::write_past`]), and the next
+    /// transaction waits for those inside ([`Tx::pass_fences`]). In SQLite a fence takes no lock.
+    pub(crate) fn fences_at_once_max(&self) -> usize {
+        match self {
+            Self::Postgres(_) => FENCES_CLOSED_AT_ONCE_MAX,
+            Self::Sqlite(_) => usize::MAX,
+        }
+    }
+
+    /// Waits until no transaction holds one of the fences. Others must be kept from entering by what is committed already.
+    pub(crate) fn pass_fences<'a>(&'a mut self, fences: &'a [i64], drain: Drain) -> Answer<'a, ()> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.pass_fences(fences, drain)),
+            Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+
+    /// Runs a statement that changes the rows of mappings whose fences are not closed. `drain` says what happens to the
+    /// transactions that hold one of the fences and have locked such a row.
+    pub(crate) fn write_past<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: &'a [Value],
+        fences: &'a [i64],
+        drain: Drain,
+    ) -> Answer<'a, ()> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.write_past(sql, values, fences, drain)),
+            Self::Sqlite(tx) => {
+                Box::pin(async move { tx.execute(sql, vec![values.to_vec()]).await.map(drop) })
+            }
+        }
+    }
+
     /// Ends the sessions here of an owner whose operation was taken over. Returns the names of those that this role may
     /// not end. In SQLite there is none: a process that stopped keeps the file until it goes on or dies.
     pub(crate) fn end_sessions(&mut self, of: Mark) -> Answer<'_, Vec<String>> {
@@ -285,6 +351,19 @@ impl Tx {
             Self::Postgres(tx) => Box::pin(tx.end_sessions(of)),
             Self::Sqlite(_) => Box::pin(std::future::ready(Ok(Vec::new()))),
         }
+    }
+
+    /// Makes the numbers the same again by which transactions see that no mapping has changed. Returns for how many maps they
+    /// differed. In SQLite there are none, and shards that an earlier version made must be upgraded first.
+    pub(crate) async fn mend_counts(&mut self) -> Result<i64, StoreError> {
+        let Self::Postgres(_) = self else { return Ok(0) };
+        let sql = "select to_regprocedure('__shard_management.mend_counts()') is not null";
+        let exists = self.query_one(sql, &[]).await?.map(|mut row| row.bool()).transpose()?;
+        if exists != Some(true) {
+            return Ok(0);
+        }
+        let row = self.query_one("select __shard_management.mend_counts()", &[]).await?;
+        row.map_or(Ok(0), |mut row| row.int())
     }
 
     /// Runs a user's script: statements with semicolons between them. If a statement ends the transaction, that is an

@@ -127,6 +127,72 @@ async fn entering_locks_no_row_while_no_mapping_changes() {
     }
 }
 
+/// Whether a transaction at REPEATABLE READ that enters a key locks the row of its mapping.
+async fn locks_its_row(client: &Client, map: &LocalMap) -> bool {
+    begin(client, "REPEATABLE READ").await;
+    enter(client, map, "0a").await.unwrap();
+    let has_number = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL";
+    let locks = client.query_one(has_number, &[]).await.unwrap().get(0);
+    client.batch_execute("COMMIT").await.unwrap();
+    locks
+}
+
+/// A sequence of PostgreSQL jumps by up to 32 when its server crashes. Transactions would then lock rows until the map's
+/// next change in this shard, which may never come.
+#[tokio::test]
+async fn a_crash_of_the_server_lets_no_transaction_lock_rows() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let (map, _) = shard(&server, "crash").await;
+    server.kill();
+    server.restart();
+    let writer = connect(&server, "crash").await;
+    assert!(!locks_its_row(&writer, &map).await);
+    // The next change is seen.
+    let manager = manage(&server, "crash").await;
+    begin(&writer, "REPEATABLE READ").await;
+    writer.batch_execute("SELECT count(*) FROM pg_class").await.unwrap();
+    manager.batch_execute("UPDATE __shard_management.local_mappings SET fence = 5").await.unwrap();
+    assert_eq!(enter(&writer, &map, "0a").await, Err("40001".to_owned()));
+    writer.batch_execute("ROLLBACK").await.unwrap();
+    assert!(!locks_its_row(&writer, &map).await);
+}
+
+/// After a change that was undone, and after the jump of a sequence in a shard of an earlier version.
+#[tokio::test]
+async fn counts_that_differ_are_mended() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let (map, writer) = shard(&server, "counts").await;
+    let other = manage(&server, "counts").await;
+    let mend = || async {
+        other.query_one("SELECT __shard_management.mend_counts()", &[]).await.unwrap().get::<_, i64>(0)
+    };
+    for sql in [
+        "BEGIN; UPDATE __shard_management.local_mappings SET online = false; ROLLBACK",
+        "SELECT setval(sequence, count + 32) FROM __shard_management.local_writes",
+    ] {
+        map.client.batch_execute(sql).await.unwrap();
+        assert!(locks_its_row(&writer, &map).await, "{sql}");
+        // A change under way is left alone, and is not waited for.
+        map.client
+            .batch_execute("BEGIN; UPDATE __shard_management.local_mappings SET epoch = 2")
+            .await
+            .unwrap();
+        assert_eq!(mend().await, 0, "{sql}");
+        map.client.batch_execute("ROLLBACK").await.unwrap();
+        assert_eq!((mend().await, mend().await), (1, 0), "{sql}");
+        assert!(!locks_its_row(&writer, &map).await, "{sql}");
+        // The next change is seen.
+        begin(&writer, "REPEATABLE READ").await;
+        writer.batch_execute("SELECT count(*) FROM pg_class").await.unwrap();
+        map.client.batch_execute("UPDATE __shard_management.local_mappings SET epoch = 3").await.unwrap();
+        assert_eq!(enter(&writer, &map, "0a").await, Err("40001".to_owned()), "{sql}");
+        writer.batch_execute("ROLLBACK").await.unwrap();
+        assert!(!locks_its_row(&writer, &map).await, "{sql}");
+    }
+}
+
 #[tokio::test]
 async fn a_transaction_that_has_entered_is_waited_for() {
     rangehold_testkit::needs!(PostgreSql);

@@ -25,14 +25,15 @@ impl RecoveryManager {
     /// [`Code::ShardNotValid`] for a database without local maps; [`Code::ShardMapAlreadyExists`] if the global map
     /// has another map of that name; [`Code::ShardLocationAlreadyExists`] if the shard is in the map, or another
     /// shard is in the map at its place. Then detach that shard first. [`Code::ShardNotValid`] too for a shard that was
-    /// given up as lost, and for one that was never closed at the place that it names, for it may be a copy
-    /// ([`RecoveryManager::attach_lost`]).
+    /// given up as lost, for one that was never closed at the place that it names, for it may be a copy, and for one whose
+    /// keys are on another shard by now ([`RecoveryManager::attach_lost`]).
     pub async fn attach(&self, location: &Location, map: Option<&str>) -> Result<Vec<Shard>, Error> {
         self.attach_each(location, map, false).await
     }
 
     /// As [`RecoveryManager::attach`], for a database that the caller takes for the shard, although it was given up as
-    /// lost, or although the shard was at another place. Its keys may be on other shards by now: compare them afterwards.
+    /// lost, although the shard was at another place, or although some of its keys are on other shards by now. A mapping that
+    /// holds such a key is left out.
     ///
     /// # Errors
     ///
@@ -62,6 +63,7 @@ impl RecoveryManager {
             found: &local.shard,
             location: &local.at,
             epoch: local.epoch,
+            keep,
         };
         let done = self.0.0.operations.change_shard(&request).await?;
         let after = done.plan.sides.into_iter().find_map(|side| side.after);
@@ -102,15 +104,22 @@ impl RecoveryManager {
     }
 
     /// Makes the global map have the mappings that the shards have, for a global map that was lost or is old.
-    /// Attaches each shard that is not in its map. For each difference, the shard is right.
+    /// Attaches each shard that is not in its map. For each difference, the shard is right. Shards that are in their maps come
+    /// first: they may have given keys to those that are attached.
     ///
     /// # Errors
     ///
     /// As [`RecoveryManager::attach`] and [`RecoveryManager::resolve`].
     pub async fn rebuild_global(&self, locations: &[Location], map: Option<&str>) -> Result<(), Error> {
-        for location in locations {
+        for (are_attached, location) in
+            [true, false].iter().flat_map(|first| locations.iter().map(move |location| (first, location)))
+        {
             for local in self.local_maps(location, map).await?.into_iter().filter(|local| !local.is_lost) {
-                if !self.is_attached(&local).await.map_err(failed)? {
+                let is_attached = self.is_attached(&local).await.map_err(failed)?;
+                if is_attached != *are_attached {
+                    continue;
+                }
+                if !is_attached {
                     self.attach_one(&local, false).await?;
                 }
                 for found in self.detect(location, Some(&local.map.name)).await? {

@@ -7,6 +7,7 @@ use super::RecoveryManager;
 use crate::error::{Category, Code, Error};
 use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
+use crate::operation::begin::lock_map;
 use crate::operation::{Met, Plan, ShardRequest, Trouble};
 use crate::rows::{MapRow, ShardRow, place};
 use crate::store::{Drain, Row, Schema, Tx, Value};
@@ -85,14 +86,22 @@ impl RecoveryManager {
     /// Notes that the shard is lost. Deletes its rows, and its side of each operation that still holds it; returns these operations.
     async fn give_up(&self, location: &Location, map: Option<&str>) -> Result<Vec<Uuid>, Trouble> {
         let mut tx = self.0.writing().await?;
-        let lock = "select serial from __shard_management.global_meta where one = 1 for update";
-        tx.query(lock, &[]).await?;
         if !tx.has_table(LOST).await? {
             tx.install(Schema::Global).await?;
+        }
+        // Each operation locks the row of its map when it begins. So none begins on these shards from here on.
+        let mut maps: Vec<MapRow> =
+            read_known(&mut tx, location, map).await?.into_iter().map(|known| known.map).collect();
+        maps.sort_by_key(|map| map.id);
+        for map in &maps {
+            lock_map(&mut tx, map, Category::Recovery).await?;
         }
         let now = tx.now().await?;
         let mut left = Vec::new();
         for known in read_known(&mut tx, location, map).await? {
+            if maps.iter().all(|map| map.id != known.map.id) {
+                continue;
+            }
             if let Some(operation) = known.operation {
                 without(&mut tx, operation, location).await?;
                 left.push(operation);

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{MappingId, ShardMapping};
 
-use crate::limits::INTERVALS_ASKED_ALONE_MAX;
 use crate::location::Location;
 use crate::manager::ShardMapManager;
 use crate::operation::begin::overlapping;
+use crate::operation::intervals::{joined, to_ask};
 use crate::rows::{MAPPING_COLUMNS, MapRow, ShardRow, read_local_mapping, read_mapping};
 use crate::store::{Failure, For, Row, StoreError, Tx};
 
@@ -103,34 +103,13 @@ impl LocalMap {
     }
 
     /// The intervals of the mappings here that differ from these mappings. Mappings of the global map do not overlap, so
-    /// where both maps have the same mapping, there is no other. If the intervals are many, they are joined to one:
-    /// to read it takes less time than to ask for each.
+    /// where both maps have the same mapping, there is no other.
     fn hulls_besides(&self, global: &[ShardMapping]) -> Vec<KeyRange> {
         let known: HashMap<MappingId, &KeyRange> =
             global.iter().map(|mapping| (mapping.id, &mapping.keys)).collect();
         let differ = |mapping: &&ShardMapping| known.get(&mapping.id) != Some(&&mapping.keys);
-        let hulls = joined(self.mappings.iter().filter(differ).map(|mapping| &mapping.keys));
-        match hulls.as_slice() {
-            [first, .., last] if hulls.len() > INTERVALS_ASKED_ALONE_MAX => {
-                vec![KeyRange::new(first.low().to_vec(), last.high().map(<[u8]>::to_vec))]
-            }
-            _ => hulls,
-        }
+        to_ask(self.mappings.iter().filter(differ).map(|mapping| &mapping.keys))
     }
-}
-
-/// Intervals in their order; those that touch are joined.
-fn joined<'k>(intervals: impl Iterator<Item = &'k KeyRange>) -> Vec<KeyRange> {
-    let mut joined: Vec<KeyRange> = Vec::new();
-    for keys in intervals {
-        match joined.last_mut() {
-            Some(last) if last.high() == Some(keys.low()) => {
-                *last = KeyRange::new(last.low().to_vec(), keys.high().map(<[u8]>::to_vec));
-            }
-            _ => joined.push(keys.clone()),
-        }
-    }
-    joined
 }
 
 /// The mappings to a shard in the global map.

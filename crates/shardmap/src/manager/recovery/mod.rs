@@ -21,7 +21,7 @@ use crate::manager::{MapInfo, ShardMapManager};
 use crate::operation::begin::read_shard;
 use crate::operation::closing::{self, CLOSED};
 use crate::operation::shards::shard_at;
-use crate::store::{For, StoreError};
+use crate::store::StoreError;
 
 /// The recovery tools of a manager.
 #[derive(Debug, Clone)]
@@ -57,10 +57,14 @@ impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Same => f.write_str("it is the shard that the global map has"),
-            Self::AtOtherPlace(place) => {
-                write!(f, "it says that it is the shard at {place}: another name of it, or a copy")
+            Self::AtOtherPlace(place) => write!(
+                f,
+                "it says that it is the shard at {place}: another name of it, or a copy. recover --detach takes it out of \
+                the map, and then recover --shard {place} --keep shard maps the keys of this name there"
+            ),
+            Self::OtherVersion => {
+                f.write_str("it is another state of the shard than the global map has: recover --keep global, or --keep shard")
             }
-            Self::OtherVersion => f.write_str("it is another state of the shard than the global map has"),
             Self::NotInMap => {
                 f.write_str("the global map does not have this shard: recover --attach, or --retire")
             }
@@ -165,12 +169,8 @@ impl RecoveryManager {
             {
                 continue;
             }
-            let close = async {
-                let mut tx = self.0.0.operations.databases.at(location)?.begin(For::Writing).await?;
-                closing::retire(&mut tx, &local.map).await?;
-                tx.commit().await
-            };
-            close.await.map_err(failed)?;
+            let database = self.0.0.operations.databases.at(location).map_err(failed)?;
+            closing::retire(&database, &local.map).await.map_err(failed)?;
             count += 1;
         }
         Ok(count)

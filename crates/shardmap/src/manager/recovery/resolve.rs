@@ -2,12 +2,13 @@
 
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{Effect, MappingId, ShardId, ShardKey, ShardMapping};
+use uuid::Uuid;
 
 use super::local_map::{LocalMap, of_shard};
 use super::{Identity, MapDifferences, RecoveryManager};
 use crate::error::{Category, Code, Error};
 use crate::operation::begin::overlapping;
-use crate::operation::begin::{insert_recovered, lock_map, read_serial, read_shard, set_serial};
+use crate::operation::begin::{insert_recovered, lock_map, read_shard};
 use crate::operation::{Met, Trouble};
 use crate::rows::Marked;
 use crate::store::Tx;
@@ -114,8 +115,9 @@ impl RecoveryManager {
         }
         goes.sort_by_key(|mapping| mapping.id);
         goes.dedup_by_key(|mapping: &mut ShardMapping| -> MappingId { mapping.id });
-        let epoch = read_serial(&mut tx).await?.max(local.epoch) + 1;
-        set_serial(&mut tx, fences_below(local, epoch)).await?;
+        let mappings = goes.len() + local.mappings.len();
+        let operations = &self.0.0.operations;
+        let epoch = operations.take_numbers(&mut tx, last_number(local), 1, mappings).await?;
         delete(&mut tx, &goes).await?;
         // A local map that was written under two names has mappings of both shards.
         let shard = ShardId(local.shard.id);
@@ -129,14 +131,14 @@ impl RecoveryManager {
     }
 }
 
-/// The last number that was given: `epoch`, or the greatest fence of a local map if that is greater.
-fn fences_below(local: &LocalMap, epoch: i64) -> i64 {
-    local.mappings.iter().map(|mapping| mapping.fence).max().unwrap_or_default().max(epoch)
+/// The greatest number that a local map has: its epoch, or a fence.
+fn last_number(local: &LocalMap) -> i64 {
+    local.mappings.iter().map(|mapping| mapping.fence).max().unwrap_or_default().max(local.epoch)
 }
 
 async fn delete(tx: &mut Tx, mappings: &[ShardMapping]) -> Result<(), Trouble> {
-    let sql = "delete from __shard_management.global_mappings where mapping_id = $1";
-    tx.execute_each(sql, mappings.iter().map(|mapping| vec![mapping.id.0.into()]).collect()).await?;
+    let ids: Vec<Uuid> = mappings.iter().map(|mapping| mapping.id.0).collect();
+    tx.execute_for("delete from __shard_management.global_mappings where mapping_id in", &ids).await?;
     Ok(())
 }
 

@@ -4,6 +4,10 @@
 //! that hold them. New transactions on the keys queue behind this wait. So it is a short one: if a fence is still held after
 //! [`STEP`], the change steps back behind a savepoint, lets the others pass, and tries again after [`PAUSE`].
 //!
+//! To close a fence takes one of the locks that all transactions of the server share. So if the fences are many, the keys are
+//! first refused, in a transaction of its own, and the next transaction takes the locks of a few fences at a time, and gives
+//! them back (`pass_fences`): a fence that was free once stays free.
+//!
 //! Between two steps, a second connection looks for the holders, cancels their statements, and after a grace period ends
 //! their sessions, because a session that is idle inside a transaction has no statement to cancel. A session outside a
 //! transaction holds no fence. It stays, and its next transaction is refused.
@@ -20,7 +24,7 @@ use tokio::time::{Instant, sleep};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::{PostgresDatabase, PostgresTx, error_text};
-use crate::limits::LOCK_TIMEOUT;
+use crate::limits::{FENCES_CLOSED_AT_ONCE_MAX, LOCK_TIMEOUT};
 use crate::store::{Drain, Failure, StoreError, Value};
 
 /// How long one attempt waits for the transactions that hold a fence. New ones wait behind it.
@@ -60,39 +64,111 @@ pub(super) async fn close_fences(
     if fences.is_empty() {
         return Ok(());
     }
-    let wait = match drain {
-        // A transaction that was ended needs time to undo its work.
-        Drain::End(grace) => grace + LOCK_TIMEOUT,
-        Drain::GiveUp(wait) => wait,
-        Drain::Leave => LOCK_TIMEOUT,
-    };
-    let began = Instant::now();
-    let mut cancelled = BTreeSet::new();
-    while !try_close(tx, fences).await? {
-        if began.elapsed() >= wait {
-            return Err(not_drained(&tx.database, fences, drain).await);
-        }
-        if let Drain::End(grace) = drain
-            && let Err(error) =
-                end_holders(&tx.database, fences, began.elapsed() >= grace, &mut cancelled).await
-        {
-            tracing::warn!(?fences, %error, "transactions that hold a fence can't be ended; waiting for them");
-        }
-        sleep(PAUSE).await;
+    Waiting::new(fences, drain).until(tx, Attempt::Close(fences)).await
+}
+
+/// Waits until each transaction has ended that held one of the fences when the wait began. Takes the locks of a few fences at
+/// a time, and gives them back. So the caller makes sure that no transaction can enter the keys any more.
+pub(super) async fn pass_fences(tx: &mut PostgresTx, fences: &[i64], drain: Drain) -> Result<(), StoreError> {
+    let mut waiting = Waiting::new(fences, drain);
+    for few in fences.chunks(FENCES_CLOSED_AT_ONCE_MAX) {
+        waiting.until(tx, Attempt::Pass(few)).await?;
     }
     Ok(())
 }
 
-/// One attempt. If it fails, no fence is closed, also none of those that were free.
-async fn try_close(tx: &mut PostgresTx, fences: &[i64]) -> Result<bool, StoreError> {
-    let step_ms = i64::try_from(STEP.as_millis()).unwrap_or(i64::MAX);
-    tx.batch("savepoint closing").await?;
-    match tx.execute(CLOSE, &[Value::from(fences), Value::from(step_ms)]).await {
-        Ok(_) => tx.batch("release savepoint closing").await.map(|()| true),
-        Err(error) if error.failure == Failure::Busy => {
-            tx.batch("rollback to savepoint closing; release savepoint closing").await.map(|()| false)
+/// Changes rows which transactions that hold one of the fences may have locked: they are ended or waited for, as those that
+/// hold a fence.
+pub(super) async fn write_past(
+    tx: &mut PostgresTx,
+    sql: &str,
+    values: &[Value],
+    fences: &[i64],
+    drain: Drain,
+) -> Result<(), StoreError> {
+    Waiting::new(fences, drain).until(tx, Attempt::Write(sql, values)).await
+}
+
+/// What waits for the transactions inside.
+#[derive(Clone, Copy)]
+enum Attempt<'a> {
+    /// Takes the locks of the fences.
+    Close(&'a [i64]),
+    /// Takes the locks of the fences, and gives them back.
+    Pass(&'a [i64]),
+    /// Runs a statement, which waits for rows.
+    Write(&'a str, &'a [Value]),
+}
+
+impl Attempt<'_> {
+    /// One attempt. If it fails, nothing is locked, also none of what was free.
+    async fn once(self, tx: &mut PostgresTx) -> Result<bool, StoreError> {
+        let step_ms = i64::try_from(STEP.as_millis()).unwrap_or(i64::MAX);
+        tx.batch("savepoint closing").await?;
+        let done = match self {
+            Self::Close(fences) | Self::Pass(fences) => {
+                tx.execute(CLOSE, &[Value::from(fences), Value::from(step_ms)]).await
+            }
+            Self::Write(sql, values) => {
+                tx.batch(&format!("set local lock_timeout = {step_ms}")).await?;
+                tx.execute(sql, values).await
+            }
+        };
+        let (ends, is_done) = match (done, self) {
+            (Ok(_), Self::Close(_)) => ("", true),
+            (Ok(_), Self::Pass(_)) => (BACK, true),
+            (Ok(_), Self::Write(..)) => {
+                let lock_timeout = format!("set local lock_timeout = {}", LOCK_TIMEOUT.as_millis());
+                tx.batch(&lock_timeout).await?;
+                ("", true)
+            }
+            (Err(error), _) if error.failure == Failure::Busy => (BACK, false),
+            (Err(error), _) => return Err(error),
+        };
+        tx.batch(&format!("{ends}release savepoint closing")).await?;
+        Ok(is_done)
+    }
+}
+
+/// Gives back what was locked since the savepoint.
+const BACK: &str = "rollback to savepoint closing; ";
+
+/// The wait for the transactions that hold some fences. All of them are asked to end at its beginning.
+struct Waiting<'f> {
+    fences: &'f [i64],
+    drain: Drain,
+    began: Instant,
+    cancelled: BTreeSet<Holder>,
+}
+
+impl<'f> Waiting<'f> {
+    fn new(fences: &'f [i64], drain: Drain) -> Self {
+        Self { fences, drain, began: Instant::now(), cancelled: BTreeSet::new() }
+    }
+
+    /// Tries until it is done, or until the transactions have had their time.
+    async fn until(&mut self, tx: &mut PostgresTx, attempt: Attempt<'_>) -> Result<(), StoreError> {
+        let wait = match self.drain {
+            // A transaction that was ended needs time to undo its work.
+            Drain::End(grace) => grace + LOCK_TIMEOUT,
+            Drain::GiveUp(wait) => wait,
+            Drain::Leave => LOCK_TIMEOUT,
+        };
+        while !attempt.once(tx).await? {
+            let elapsed = self.began.elapsed();
+            if elapsed >= wait {
+                return Err(not_drained(&tx.database, self.fences, self.drain).await);
+            }
+            if let Drain::End(grace) = self.drain
+                && let Err(error) =
+                    end_holders(&tx.database, self.fences, elapsed >= grace, &mut self.cancelled).await
+            {
+                let fences = self.fences.len();
+                tracing::warn!(fences, %error, "transactions that hold a fence can't be ended; waiting for them");
+            }
+            sleep(PAUSE).await;
         }
-        Err(error) => Err(error),
+        Ok(())
     }
 }
 

@@ -78,10 +78,12 @@ create unique index if not exists local_mappings_low on __shard_management.local
 
 -- For each map, a count of the statements that changed its mappings here, in two places: in a sequence, which every
 -- transaction sees as it is now, and in a row, which a transaction sees as it was in its snapshot. If a transaction sees
--- the same in both, no mapping of the map has changed since its snapshot. A crash of the server may let the sequence jump.
--- Then both differ until the next change, and transactions take the slower way.
+-- the same in both, no mapping of the map has changed since its snapshot. If a change is undone, both differ, and transactions
+-- take the slower way, until the next change or mend_counts().
 --
--- Changes of one map are made one after the other here, under the lock of its row in local_epochs.
+-- The number is set, and not taken by nextval: the server writes down 32 numbers ahead when one is taken, so after a crash
+-- the sequence would have jumped. The row is locked first, so each change sets a greater number than all changes before
+-- that were committed, and no transaction takes an old number for the present one.
 create table if not exists __shard_management.local_writes (
     map_id   uuid     primary key,
     count    bigint   not null,
@@ -93,18 +95,40 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     written uuid;
     counter text;
+    present bigint;
 begin
     for written in select distinct w.map_id from writes w loop
         counter := '__shard_management.writes_' || replace(written::text, '-', '');
         if to_regclass(counter) is null then
             execute format('create sequence %s', counter);
         end if;
-        insert into __shard_management.local_writes as w (map_id, count, sequence)
-            values (written, nextval(counter), counter::regclass)
-            on conflict (map_id) do update set count = excluded.count, sequence = excluded.sequence;
+        insert into __shard_management.local_writes (map_id, count, sequence)
+            values (written, 0, counter::regclass) on conflict (map_id) do nothing;
+        update __shard_management.local_writes w set count = w.count + 1, sequence = counter::regclass
+            where w.map_id = written returning w.count into present;
+        perform setval(counter, present);
     end loop;
     return null;
 end $$;
+
+-- Makes both numbers the same again for each map, and returns for how many they differed: after a change that was undone, or
+-- after a crash of a server whose shard had the functions of an earlier version. A map that is being changed is passed
+-- over, because its row is locked.
+create or replace function __shard_management.mend_counts() returns bigint
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+    found_one record;
+    mended    bigint := 0;
+begin
+    for found_one in select w.count, w.sequence from __shard_management.local_writes w for update skip locked loop
+        if pg_sequence_last_value(found_one.sequence) is distinct from found_one.count then
+            perform setval(found_one.sequence, found_one.count);
+            mended := mended + 1;
+        end if;
+    end loop;
+    return mended;
+end $$;
+revoke all on function __shard_management.mend_counts() from public;
 
 do $$ begin
     create trigger count_insert after insert on __shard_management.local_mappings

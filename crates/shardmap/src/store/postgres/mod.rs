@@ -56,7 +56,7 @@ pub(crate) struct PostgresDatabase {
     errands: Pool,
     /// Requests to cancel a statement use connections of their own, which this makes.
     connector: Option<MakeRustlsConnect>,
-    /// How long a transaction that writes may wait for its next statement.
+    /// How long a transaction that writes may wait for its next statement, and the server for an answer to be taken.
     stopped_within: Duration,
 }
 
@@ -102,6 +102,10 @@ impl PostgresDatabase {
         })
     }
 
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
     /// Connects, and begins a transaction. A connection that broke in the pool is replaced by a new one, because
     /// nothing was done on it.
     pub(crate) async fn begin(&self, purpose: For) -> Result<PostgresTx, StoreError> {
@@ -114,17 +118,17 @@ impl PostgresDatabase {
     }
 
     async fn begin_on(&self, pool: &Pool, purpose: For) -> Result<PostgresTx, StoreError> {
+        let within = self.stopped_within.as_millis();
         let begin = match purpose {
             For::Reading => "begin isolation level repeatable read read only".to_owned(),
             // The steps of an operation in several databases follow each other. So each step must be durable when it
             // is done.
             // A process that stops without dying keeps its connection, and with it its locks. Only the server can end
-            // that.
+            // that: while it waits for the next statement, and while it sends an answer that is not taken.
             For::Writing | For::Step(_) => format!(
                 "begin isolation level read committed; set local synchronous_commit = on; set local lock_timeout = {};
-                set local idle_in_transaction_session_timeout = {}; {}",
+                set local idle_in_transaction_session_timeout = {within}; set local tcp_user_timeout = {within}; {}",
                 LOCK_TIMEOUT.as_millis(),
-                self.stopped_within.as_millis(),
                 if let For::Step(mark) = purpose { mark.sql() } else { String::new() }
             ),
         };
@@ -241,6 +245,20 @@ impl PostgresTx {
 
     pub(crate) async fn close_fences(&mut self, fences: &[i64], drain: Drain) -> Result<(), StoreError> {
         drain::close_fences(self, fences, drain).await
+    }
+
+    pub(crate) async fn pass_fences(&mut self, fences: &[i64], drain: Drain) -> Result<(), StoreError> {
+        drain::pass_fences(self, fences, drain).await
+    }
+
+    pub(crate) async fn write_past(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        fences: &[i64],
+        drain: Drain,
+    ) -> Result<(), StoreError> {
+        drain::write_past(self, sql, values, fences, drain).await
     }
 
     pub(crate) async fn end_sessions(&mut self, of: Mark) -> Result<Vec<String>, StoreError> {

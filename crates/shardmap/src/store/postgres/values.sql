@@ -3,14 +3,17 @@
 --
 --   select __shard_management.enter('tenants', 42);
 
--- A map of this database, found by its name without regard to case.
+-- A map of this database, found by its name without regard to case. A map that was closed here may have the same name as one
+-- that is open.
 create or replace function __shard_management.map_named(name text, out map_id uuid, out key_type text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
     select m.map_id, m.key_type into map_named.map_id, map_named.key_type from __shard_management.local_maps m
+        left join __shard_management.local_shards s on s.map_id = m.map_id
         where m.name = map_named.name
             or __shard_management.name_key(m.name) = __shard_management.name_key(map_named.name)
-        order by m.name = map_named.name desc limit 1;
+        order by s.version is not null and s.version <> '00000000-0000-0000-0000-000000000000' desc,
+            m.name = map_named.name desc limit 1;
     if not found then
         raise exception 'there is no shard map "%" in this database', map_named.name using errcode = 'RH003',
             hint = 'Look the shard map up in the global map; was it deleted, or is this not one of its shards?';

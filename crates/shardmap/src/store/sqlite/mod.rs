@@ -48,6 +48,10 @@ impl SqliteDatabase {
         Self { location: location.clone(), path: Path::new(path).into(), idle: Arc::default() }
     }
 
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
     pub(crate) async fn begin(&self, purpose: For, create: bool) -> Result<SqliteTx, StoreError> {
         let database = self.clone();
         let begun = blocking(&self.location, move || {

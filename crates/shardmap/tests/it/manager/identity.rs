@@ -68,6 +68,31 @@ on_both_stores! {
         ranges.check().await;
     }
 
+    /// Keys were mapped by both names. The finding says what to do: the second name is detached, and the shard is right.
+    async fn keys_of_a_second_name_go_to_the_first(world) {
+        let ranges = Ranges::new(world).await;
+        let (a, name) = (&ranges.places[0], world.other_name(&ranges.places[0]));
+        ranges.map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
+        ranges.map.add(&10, Some(&20), &ranges.shards[0]).await.unwrap();
+        add_second_name(world, &ranges.manager, a, &name);
+        let second = ranges.map.shard(&name).await.unwrap().id().0;
+        let low = if world.is_postgres() { "'\\x8000000a'" } else { "x'8000000a'" };
+        let sql = |table: &str| format!("update @{table} set shard_id = '{second}' where low = {low}");
+        world.sql(ranges.manager.location(), &sql("global_mappings"));
+        world.sql(a, &sql("local_mappings"));
+        let found = identity(&ranges.manager, &name).await;
+        assert_eq!(found, Identity::AtOtherPlace(a.clone()));
+        let commands = ["recover --detach", &format!("recover --shard {a} --keep shard")];
+        assert!(commands.iter().all(|command| found.to_string().contains(command)), "{found}");
+        let recovery = ranges.manager.recovery();
+        recovery.detach(&name, None).await.unwrap();
+        let found = recovery.detect(a, None).await.unwrap().remove(0);
+        recovery.resolve(found, Resolution::KeepShard).await.unwrap();
+        assert_eq!(ranges.told().await, "0-10 A, 10-20 A");
+        ranges.map.offline(&ranges.map.get(&15).await.unwrap()).await.unwrap();
+        ranges.check().await;
+    }
+
     /// A copy of a shard owns nothing: it is refused until the caller says that it is a new shard.
     async fn a_copy_of_a_shard_is_refused_until_it_is_new(world) {
         let ranges = Ranges::new(world).await;

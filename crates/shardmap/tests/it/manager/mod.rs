@@ -1,11 +1,13 @@
 //! The manager on both stores: one body for each behaviour, run on SQLite and on PostgreSQL. The numbers of
 //! behaviours are those of `docs/shards/parity.md`.
 
+mod counts;
 mod crash;
 mod examples;
 mod factory;
 mod failures;
 mod identity;
+mod large;
 mod load;
 mod locks;
 mod maps;

@@ -1,7 +1,8 @@
 //! A shard that changes its place, is detached, or is lost: it is closed where it was.
 
 use rangehold_shardmap::operation::{Step, When};
-use rangehold_shardmap::{Location, LookIn, ManagerOptions, ShardUpdate};
+use rangehold_shardmap::recovery::{Identity, Resolution};
+use rangehold_shardmap::{Location, LookIn, ManagerOptions, ShardMapManager, ShardUpdate};
 
 use super::world::{Ranges, check, code, told};
 use crate::support::faults::Faults;
@@ -178,5 +179,72 @@ on_both_stores! {
         recovery.resolve(found, rangehold_shardmap::recovery::Resolution::KeepGlobal).await.unwrap();
         assert_eq!(ranges.told().await, "0-10 B, 10-20 B");
         ranges.check().await;
+    }
+
+    /// Keys of a detached shard were given to another shard. The detached one does not serve them again: it is refused,
+    /// or comes back without the mappings that hold them.
+    async fn a_shard_comes_back_without_keys_that_are_elsewhere(world) {
+        let ranges = one(world, world.options()).await;
+        let (recovery, [a, b, _]) = (ranges.manager.recovery(), &ranges.places);
+        ranges.map.add(&20, Some(&30), &ranges.shards[0]).await.unwrap();
+        recovery.detach(a, None).await.unwrap();
+        ranges.map.add(&4, Some(&6), &ranges.shards[1]).await.unwrap();
+        let error = recovery.attach(a, None).await.unwrap_err();
+        assert_eq!(error.code().to_string(), "ShardNotValid");
+        let told_why = error.to_string();
+        assert!(["key 4", &b.to_string(), "--clone keep"].iter().all(|word| told_why.contains(word)), "{told_why}");
+        assert_eq!(mapping_count(world, a), "0");
+        recovery.attach_lost(a, None).await.unwrap();
+        assert_eq!(mapping_count(world, a), "1");
+        let found = recovery.detect(a, None).await.unwrap().remove(0);
+        recovery.resolve(found, Resolution::KeepShard).await.unwrap();
+        assert_eq!(ranges.told().await, "4-6 B, 10-20 B, 20-30 A");
+        ranges.check().await;
+    }
+
+    /// The same when a step fails, or the process dies: the shard stays closed with all its mappings, or comes back
+    /// without those.
+    async fn a_shard_that_does_not_come_back_stays_closed(world) {
+        let faults = Faults::default();
+        let ranges = one(world, ManagerOptions { hook: faults.hook(), ..world.options() }).await;
+        let (recovery, a) = (ranges.manager.recovery(), &ranges.places[0]);
+        ranges.map.add(&20, Some(&30), &ranges.shards[0]).await.unwrap();
+        recovery.detach(a, None).await.unwrap();
+        let other = ranges.map.add(&4, Some(&6), &ranges.shards[1]).await.unwrap();
+        for step in [Step::LocalSource, Step::GlobalEnd] {
+            faults.break_step(step);
+            assert_eq!(code(recovery.attach_lost(a, None).await), "Recovery/StorageOperationFailure");
+            faults.clear();
+            assert_eq!(mapping_count(world, a), "0", "{step:?}");
+            assert_eq!(world.sql(a, "select count(*) from @local_closed_mappings"), "2", "{step:?}");
+        }
+        faults.stop(Step::GlobalBegin, When::After);
+        assert!(faults.until_death(recovery.attach_lost(a, None)).await.is_none());
+        world.sql(ranges.manager.location(), "update @global_operations set lease_until = 0");
+        assert_eq!(world.second().await.recover_pending().await.unwrap().0, 1);
+        assert_eq!(mapping_count(world, a), "1");
+        // What left is not kept for later.
+        recovery.detach(a, None).await.unwrap();
+        ranges.map.delete(&ranges.map.offline(&other).await.unwrap()).await.unwrap();
+        recovery.attach(a, None).await.unwrap();
+        assert_eq!(mapping_count(world, a), "1");
+    }
+
+    /// A global map that was restored from before a detachment still has the shard, which is closed.
+    async fn a_closed_shard_that_the_global_map_still_has_is_opened(world) {
+        let ranges = one(world, world.options()).await;
+        let a = &ranges.places[0];
+        let old = world.copy(ranges.manager.location(), "old");
+        ranges.manager.recovery().detach(a, None).await.unwrap();
+        let old = ShardMapManager::open(old, world.options()).await.unwrap();
+        let found = || async { old.recovery().detect(a, None).await.unwrap().remove(0) };
+        assert_eq!(found().await.identity(), &Identity::Closed);
+        assert!(Identity::Closed.to_string().contains("--keep global"));
+        let kept = old.recovery().resolve(found().await, Resolution::KeepShard).await;
+        assert_eq!(code(kept), "Recovery/ShardNotValid");
+        assert!(!serves(world, &ranges, a).await);
+        old.recovery().resolve(found().await, Resolution::KeepGlobal).await.unwrap();
+        assert!(serves(world, &ranges, a).await);
+        check(&old, std::slice::from_ref(a)).await;
     }
 }

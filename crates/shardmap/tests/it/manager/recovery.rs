@@ -1,7 +1,7 @@
 //! Recovery: the places of truth are made to differ behind the manager's back, and brought together again.
 
 use rangehold_shardmap::recovery::{MappedBy, Resolution};
-use rangehold_shardmap::{CreateMode, ListShardMap, Location, ShardKeyValue, ShardMapManager};
+use rangehold_shardmap::{CreateMode, ListShardMap, Location, MappingChange, ShardKeyValue, ShardMapManager};
 
 use super::world::{Ranges, check, code, told};
 use crate::support::stores::World;
@@ -241,5 +241,24 @@ on_both_stores! {
         let map = manager.range_map::<i32>("ranges").await.unwrap();
         assert_eq!(map.get(&5).await.unwrap().shard().location(), &now);
         check(&manager, &[now]).await;
+    }
+
+    /// An old global map has keys on a shard that gave them away to a shard that it does not have. The shards are right,
+    /// in whichever order they are named.
+    async fn an_old_global_map_is_made_of_its_shards(world) {
+        let ranges = Ranges::new(world).await;
+        let [a, b, _] = &ranges.places;
+        ranges.map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
+        ranges.map.delete_shard(&ranges.shards[1]).await.unwrap();
+        let old = world.copy(ranges.manager.location(), "old");
+        let added = ranges.map.create_shard(b).await.unwrap();
+        let offline = ranges.map.offline(&ranges.map.get(&5).await.unwrap()).await.unwrap();
+        let to = MappingChange { online: Some(true), shard: Some(&added) };
+        ranges.map.update(&offline, to).await.unwrap();
+        let old = ShardMapManager::open(old, world.options()).await.unwrap();
+        old.recovery().rebuild_global(&[b.clone(), a.clone()], None).await.unwrap();
+        let map = old.range_map::<i32>("ranges").await.unwrap();
+        assert_eq!(told(&map, &ranges.places).await, "0-10 B");
+        check(&old, &[a.clone(), b.clone()]).await;
     }
 }

@@ -1,11 +1,16 @@
 //! Roles with the grants of `docs/shards/roles.md` and no others: a manager, an application, a reader of the map.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rangehold_shardmap::operation::{Step, StepHook, When};
-use rangehold_shardmap::{Drain, Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager};
+use rangehold_shardmap::query::{QueryError, Readers};
+use rangehold_shardmap::{
+    Code, Drain, Error, Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager,
+};
 use rangehold_testkit::needs;
+use tokio::sync::Notify;
 use tokio_postgres::Client;
 
 use super::world::code;
@@ -136,6 +141,97 @@ async fn a_reader_finds_a_key_that_is_being_changed() {
     let found = map.get(&5).await.unwrap();
     assert!(found.is_online());
     assert_eq!(found.shard(), &plain.shard);
+}
+
+/// Stops an operation before its local step, from the moment when it is armed until it may go on.
+#[derive(Default)]
+struct Gate {
+    armed: AtomicBool,
+    reached: Notify,
+    goes_on: Notify,
+}
+
+impl Gate {
+    fn hook(self: &Arc<Self>) -> StepHook {
+        let gate = self.clone();
+        StepHook::new(move |moment| {
+            let gate = gate.clone();
+            async move {
+                let here = moment.step == Step::LocalSource && moment.when == When::Before;
+                if here && gate.armed.swap(false, Ordering::SeqCst) {
+                    gate.reached.notify_one();
+                    gate.goes_on.notified().await;
+                }
+                Ok(())
+            }
+        })
+    }
+}
+
+/// The map, for a role that only reads.
+async fn read_only(plain: &Plain) -> (ShardMapManager, RangeShardMap<i32>, Readers) {
+    let options = plain.world.options_of(READER);
+    let readers = Readers::new(options.postgres.clone());
+    let manager = ShardMapManager::open(plain.global.clone(), options).await.unwrap();
+    let map = manager.range_map::<i32>("ranges").await.unwrap();
+    (manager, map, readers)
+}
+
+/// A role that only reads waits for the change of a living process as others do: with a query, and for a key that is being
+/// added.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_waits_for_a_change() {
+    needs!(PostgreSql);
+    let gate = Arc::new(Gate::default());
+    let plain = Plain::new(|options| ManagerOptions { hook: gate.hook(), ..options }).await;
+    let (manager, map, readers) = read_only(&plain).await;
+    gate.armed.store(true, Ordering::SeqCst);
+    let query = map.query("select 1");
+    let adding = plain.map.add(&10, Some(&20), &plain.shard);
+    let reading = async {
+        gate.reached.notified().await;
+        let going_on = async {
+            while manager.metrics().operations_met.get() < 2 {
+                tokio::task::yield_now().await;
+            }
+            gate.goes_on.notify_one();
+        };
+        tokio::join!(map.get(&15), query.run(&readers), going_on)
+    };
+    let (added, (found, rows, ())) = tokio::join!(adding, reading);
+    added.unwrap();
+    assert_eq!(found.unwrap().shard(), &plain.shard);
+    assert_eq!(rows.unwrap().all().await.unwrap().len(), 1);
+}
+
+/// The process that made the change is dead, and this role may not end its operation: it is told to try again, and not that
+/// it lacks a right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_is_told_to_try_again() {
+    needs!(PostgreSql);
+    let faults = Faults::default();
+    let plain = Plain::new(|options| ManagerOptions {
+        hook: faults.hook(),
+        lease: Duration::from_millis(1),
+        ..options
+    })
+    .await;
+    let (_manager, map, readers) = read_only(&plain).await;
+    let pending = |error: Error| {
+        assert_eq!((error.code(), error.retry()), (Code::PendingOperation, true), "{error}");
+        assert!(error.to_string().contains("rangehold shards recover"), "{error}");
+    };
+    faults.stop(Step::GlobalBegin, When::After);
+    let adding = plain.map.add(&10, Some(&20), &plain.shard);
+    assert!(faults.until_death(adding).await.is_none());
+    pending(map.get(&15).await.unwrap_err());
+    assert!(map.get(&5).await.unwrap().is_online());
+    let QueryError::Map(error) = map.query("select 1").run(&readers).await.unwrap_err() else { panic!() };
+    pending(error);
+    let place = plain.world.database("shard_b");
+    faults.stop(Step::GlobalBegin, When::After);
+    assert!(faults.until_death(plain.map.create_shard(&place)).await.is_none());
+    pending(map.try_shard(&place).await.unwrap_err());
 }
 
 /// A role that may change the maps, but may not end the sessions of the role that stopped inside a transaction, names them.

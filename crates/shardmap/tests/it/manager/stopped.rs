@@ -4,12 +4,19 @@
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use rangehold_shardmap::operation::{Step, StepFault, StepHook, When};
-use rangehold_shardmap::{LookIn, ManagerOptions, MappingChange, ShardMapManager};
+use rangehold_shardmap::recovery::Resolution;
+use rangehold_shardmap::{
+    Error, Location, LookIn, ManagerOptions, MappingChange, RangeShardMap, ShardMapManager, ShardUpdate,
+};
 use rangehold_testkit::needs;
 
 use super::world::{Ranges, check};
 use crate::support::faults::Faults;
+use crate::support::local::manage;
+use crate::support::proxy::Proxy;
+use crate::support::roles::MANAGER;
 use crate::support::stores::World;
 
 const LEASE: Duration = Duration::from_secs(1);
@@ -140,17 +147,111 @@ async fn a_long_change_holds_up_no_other_map() {
     needs!(PostgreSql);
     let world = World::postgres();
     let faults = Faults::default();
-    let ranges = Ranges::with(&world, ManagerOptions { hook: faults.hook(), ..world.options() }).await;
-    let other = world.second().await.create_range_map::<i32>("other").await.unwrap();
-    let shard = other.create_shard(&ranges.places[0]).await.unwrap();
+    let (ranges, other) = many(&world, faults.hook()).await;
+    let (map, recovery, a) = (&ranges.map, ranges.manager.recovery(), &ranges.places[0]);
+    let copy = world.copy(a, "copy");
+    let bounds: Vec<(i32, i32)> = (2000..2100).map(|low| (low, low + 1)).collect();
+    let more = bounds.iter().map(|(low, high)| (low, Some(high), &ranges.shards[0])).collect();
+    let update = ShardUpdate { online: None, location: Some(copy) };
+    let found = recovery.detect(a, Some("ranges")).await.unwrap().remove(0);
+    let changes: [BoxFuture<'_, bool>; 3] = [
+        Box::pin(async { map.add_many(more).await.is_ok() }),
+        Box::pin(async { map.update_shard(&ranges.shards[0], &update).await.is_ok() }),
+        Box::pin(async { recovery.resolve(found, Resolution::KeepGlobal).await.is_ok() }),
+    ];
+    for (low, mut long) in (0..).zip(changes) {
+        faults.stop(Step::GlobalBegin, When::Before);
+        assert!(faults.until_death(&mut long).await.is_none());
+        // Its first transaction is open.
+        other.add(&low, Some(&(low + 1)), &other.shard(a).await.unwrap()).await.unwrap();
+        drop(long);
+        faults.clear();
+    }
+    assert!(map.try_lookup(&2000, LookIn::Store).await.unwrap().is_none());
+}
+
+/// The same for long changes of the global map alone, which wait here for the row of a mapping.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_change_of_the_global_map_holds_up_no_other_map() {
+    needs!(PostgreSql);
+    let world = World::postgres();
+    let (ranges, other) = many(&world, StepHook::default()).await;
+    let (a, global) = (&ranges.places[0], ranges.manager.location());
+    let (recovery, of) = (ranges.manager.recovery(), Some("ranges"));
+    let found = recovery.detect(a, of).await.unwrap().remove(0);
+    let changes: [BoxFuture<'static, Result<(), Error>>; 2] = [
+        Box::pin({
+            let recovery = recovery.clone();
+            async move { recovery.resolve(found, Resolution::KeepShard).await }
+        }),
+        Box::pin({
+            let (recovery, a) = (recovery.clone(), a.clone());
+            async move { recovery.detach_lost(&a, of).await }
+        }),
+    ];
+    let Location::Postgres { database, .. } = global else { unreachable!("a server") };
+    let blocker = manage(world.server().unwrap(), database).await;
+    let waiting = "select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'";
+    for (low, change) in (0..).zip(changes) {
+        let lock =
+            "begin; select 1 from __shard_management.global_mappings where low = '\\x800003e8' for update";
+        blocker.batch_execute(lock).await.unwrap();
+        let change = tokio::spawn(change);
+        while world.sql_as(MANAGER, global, waiting) == "0" {}
+        other.add(&low, Some(&(low + 1)), &other.shard(a).await.unwrap()).await.unwrap();
+        assert!(!change.is_finished(), "it was given up before the other map was changed");
+        blocker.batch_execute("rollback").await.unwrap();
+        change.await.unwrap().unwrap();
+    }
+}
+
+/// A map with 100 mappings on the first shard, and another map with the same shard. The server does not end the sessions of
+/// the first map's manager.
+async fn many(world: &World, hook: StepHook) -> (Ranges, RangeShardMap<i32>) {
+    let lease = Duration::from_secs(3600);
+    let ranges = Ranges::with(world, ManagerOptions { hook, lease, ..world.options() }).await;
     let bounds: Vec<(i32, i32)> = (1000..1100).map(|low| (low, low + 1)).collect();
-    let many = bounds.iter().map(|(low, high)| (low, Some(high), &ranges.shards[0])).collect();
-    let mut long = Box::pin(ranges.map.add_many(many));
-    faults.stop(Step::GlobalBegin, When::Before);
-    assert!(faults.until_death(&mut long).await.is_none());
-    // Its first transaction is open.
-    other.add(&0, Some(&10), &shard).await.unwrap();
-    drop(long);
-    faults.clear();
-    assert!(ranges.map.try_lookup(&1000, LookIn::Store).await.unwrap().is_none());
+    let all = bounds.iter().map(|(low, high)| (low, Some(high), &ranges.shards[0])).collect();
+    ranges.map.add_many(all).await.unwrap();
+    let other = world.second().await.create_range_map::<i32>("other").await.unwrap();
+    other.create_shard(&ranges.places[0]).await.unwrap();
+    (ranges, other)
+}
+
+/// A manager stops while the server sends it a large answer. It is not idle then, because the server waits for the
+/// network. It still holds its locks only for its lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manager_that_stops_reading_holds_its_locks_for_its_lease() {
+    needs!(PostgreSql);
+    const ANSWER_BYTES: u64 = 1 << 20;
+    let world = World::postgres();
+    let options = ManagerOptions { lease: LEASE, ..world.options() };
+    let ranges = Ranges::with(&world, options.clone()).await;
+    let (a, global) = (&ranges.places[0], ranges.manager.location());
+    let found = ranges.manager.recovery().detect(a, None).await.unwrap().remove(0);
+    // More than the server and the proxy keep in their buffers.
+    let key = |number: &str| format!("int4send(({number}) # (-2147483648)::int)");
+    let sql = format!(
+        "insert into @global_mappings (mapping_id, map_id, shard_id, low, high, online, fence, readable, epoch)
+            select gen_random_uuid(), map_id, shard_id, {}, {}, true, n, true, 1
+            from @global_shards, generate_series(1000, 101000) n where shard_id = '{}'",
+        key("n"),
+        key("n + 1"),
+        ranges.shards[0].id().0
+    );
+    world.sql(global, &sql);
+    let Location::Postgres { database, .. } = global else { unreachable!("a server") };
+    let proxy = Proxy::until(world.server().unwrap().port(), ANSWER_BYTES).await;
+    let by_proxy = Location::postgres("127.0.0.1", proxy.port(), database).unwrap();
+    let stopped = ShardMapManager::open(by_proxy, options).await.unwrap();
+    let stopped =
+        tokio::spawn(async move { stopped.recovery().resolve(found, Resolution::KeepGlobal).await });
+    let writes = "select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event = 'ClientWrite'";
+    while world.sql_as(MANAGER, global, writes) == "0" {
+        assert!(!stopped.is_finished(), "the answer was smaller than the buffers");
+    }
+    ranges.map.add(&20, Some(&30), &ranges.shards[1]).await.unwrap();
+    stopped.abort();
 }

@@ -1,9 +1,10 @@
 //! Two global maps over one shard, and local maps that were lost: a command leads out of each state.
 
 use rangehold_shardmap::recovery::{Identity, Resolution};
-use rangehold_shardmap::{CreateMode, Location, ShardMapManager};
+use rangehold_shardmap::{CreateMode, Location, ShardMapManager, ShardUpdate};
 
 use super::world::{Ranges, check, code};
+use crate::support::roles::APPLICATION;
 use crate::support::stores::World;
 
 /// Another global map with a map of the same name.
@@ -15,6 +16,21 @@ async fn another(world: &World) -> ShardMapManager {
 /// How many maps of a name a shard has.
 fn named(world: &World, place: &Location) -> String {
     world.sql(place, "select count(*) from @local_maps where name = 'ranges'")
+}
+
+/// A second open map of the same name, as an earlier version allowed it. Its row is found first.
+fn add_second_map(world: &World, place: &Location) {
+    let other = "00000000-0000-4000-8000-00000000000c";
+    world.sql(
+        place,
+        &format!(
+            "insert into @local_maps (map_id, name, kind, key_type, epoch)
+                select '{other}', name, kind, key_type, epoch from @local_maps;
+            insert into @local_shards (map_id, shard_id, version, protocol, server, port, database, online, epoch)
+                select '{other}', '{other}', '{other}', protocol, server, port, database, online, epoch from @local_shards;
+            update @local_maps set epoch = epoch where map_id <> '{other}'"
+        ),
+    );
 }
 
 async fn identities(manager: &ShardMapManager, place: &Location) -> Vec<Identity> {
@@ -50,15 +66,48 @@ on_both_stores! {
         let ranges = Ranges::new(world).await;
         let a = &ranges.places[0];
         ranges.map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
-        let other = "00000000-0000-4000-8000-00000000000c";
-        world.sql(a, &format!("insert into @local_maps (map_id, name, kind, key_type, epoch)
-            select '{other}', name, kind, key_type, epoch from @local_maps"));
-        world.sql(a, &format!("insert into @local_shards (map_id, shard_id, version, protocol, server, port, database, online, epoch)
-            select '{other}', '{other}', '{other}', protocol, server, port, database, online, epoch from @local_shards"));
+        add_second_map(world, a);
         assert!(identities(&ranges.manager, a).await.contains(&Identity::NotInMap));
         assert_eq!(ranges.manager.recovery().retire(a, None).await.unwrap(), 1);
         assert_eq!(identities(&ranges.manager, a).await, [Identity::Same]);
         ranges.check().await;
+        if world.is_postgres() {
+            // The name means the map that is open.
+            world.sql_as(APPLICATION, a, "begin; select @enter('ranges', 5); select @enter('Ranges', 5); commit");
+        }
+    }
+
+    /// Another global map took the name in a shard. The shard is not opened there again beside the other map.
+    async fn a_shard_is_not_opened_beside_another_map_of_its_name(world) {
+        let ranges = Ranges::new(world).await;
+        let (a, recovery) = (&ranges.places[0], ranges.manager.recovery());
+        ranges.map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
+        let copy = world.copy(a, "copy");
+        let second = another(world).await;
+        let map = second.create_range_map::<i32>("Ranges").await.unwrap();
+        assert_eq!(second.recovery().retire(a, None).await.unwrap(), 1);
+        map.create_shard(a).await.unwrap();
+        let lost = || async {
+            let found = recovery.detect(a, None).await.unwrap();
+            found.into_iter().find(|found| found.identity() == &Identity::Lost).unwrap()
+        };
+        let error = recovery.resolve(lost().await, Resolution::KeepGlobal).await.unwrap_err();
+        assert_eq!(error.code().to_string(), "ShardNotValid");
+        assert!(error.to_string().contains("--retire"), "{error}");
+        assert_eq!(world.sql(a, "select count(*) from @local_maps"), "1");
+        recovery.retire(a, None).await.unwrap();
+        recovery.resolve(lost().await, Resolution::KeepGlobal).await.unwrap();
+        ranges.check().await;
+        // The same for a shard that changes its place.
+        add_second_map(world, &copy);
+        let to = ShardUpdate { online: None, location: Some(copy.clone()) };
+        let error = ranges.map.update_shard(&ranges.map.shard(a).await.unwrap(), &to).await.unwrap_err();
+        assert_eq!(error.code().to_string(), "ShardNotValid");
+        assert!(error.to_string().contains("--retire"), "{error}");
+        ranges.check().await;
+        recovery.retire(&copy, None).await.unwrap();
+        ranges.map.update_shard(&ranges.map.shard(a).await.unwrap(), &to).await.unwrap();
+        check(&ranges.manager, &[copy]).await;
     }
 
     /// Replacing a global map closes its shards. The same databases serve a new map of the same name.

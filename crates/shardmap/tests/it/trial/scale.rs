@@ -1,9 +1,12 @@
-//! What many mappings cost: to make them, to place one more, to compare them, and to ask for each
-//! row whether it is here.
+//! What many mappings cost: to make them, to place one more, to compare them, to ask for each row whether it is here, and to
+//! move their shard.
 
 use rangehold_shardmap::query::owned_view;
+use rangehold_shardmap::recovery::Resolution;
 use rangehold_shardmap::tenants::PlacementPolicy;
-use rangehold_shardmap::{CreateMode, ListShardMap, Location, ManagerOptions, ShardMapManager, limits};
+use rangehold_shardmap::{
+    CreateMode, ListShardMap, Location, ManagerOptions, ShardMapManager, ShardUpdate, limits,
+};
 use tokio::time::Instant;
 
 use crate::support::access;
@@ -30,6 +33,7 @@ pub async fn run() {
     provision(&map).await;
     check(&map, &places[0]).await;
     rows(&server, &map, &places[0]).await;
+    move_shard(&server, &map, &places[1]).await;
 }
 
 fn options() -> ManagerOptions {
@@ -68,6 +72,29 @@ async fn check(map: &ListShardMap<i64>, place: &Location) {
     let found = map.manager().recovery().detect(place, None).await.expect("a comparison");
     assert!(found.iter().all(rangehold_shardmap::recovery::MapDifferences::is_empty));
     println!("half of them compared with their shard in {:.2} s", began.elapsed().as_secs_f64());
+}
+
+/// Half of the mappings go with their shard to a copy of its database, and are then written there once more.
+async fn move_shard(server: &PostgresServer, map: &ListShardMap<i64>, from: &Location) {
+    server.copy_database("b", "c");
+    let to = place(server.port(), "c");
+    let shard = map.shard(from).await.expect("the shard");
+    let began = Instant::now();
+    let update = ShardUpdate { online: None, location: Some(to.clone()) };
+    map.update_shard(&shard, &update).await.expect("a move");
+    println!("a shard with half of them moved to a copy in {:.1} s", began.elapsed().as_secs_f64());
+    let recovery = map.manager().recovery();
+    let found = recovery.detect(&to, None).await.expect("a comparison").remove(0);
+    assert!(found.is_empty());
+    let began = Instant::now();
+    recovery.resolve(found, Resolution::KeepGlobal).await.expect("a repair");
+    println!("its local map made again in {:.1} s", began.elapsed().as_secs_f64());
+    let began = Instant::now();
+    recovery.detach(&to, None).await.expect("a detachment");
+    println!("the shard detached in {:.1} s", began.elapsed().as_secs_f64());
+    let began = Instant::now();
+    recovery.rebuild_global(&[to], None).await.expect("an attachment");
+    println!("the shard attached again with its mappings in {:.1} s", began.elapsed().as_secs_f64());
 }
 
 async fn rows(server: &PostgresServer, map: &ListShardMap<i64>, place: &Location) {
