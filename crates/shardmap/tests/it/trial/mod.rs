@@ -6,6 +6,7 @@ pub mod changes;
 pub mod faults;
 pub mod ledger;
 pub mod measure;
+pub mod places;
 pub mod process;
 pub mod python;
 pub mod scale;

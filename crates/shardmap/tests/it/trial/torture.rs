@@ -66,7 +66,7 @@ async fn accounts(world: &World, changed: &Changed, attempts: &[Attempt]) -> Vec
             *found.entry(row.get(0)).or_default() += row.get::<_, i64>(1);
         }
     }
-    let (left, mut wrong) = changed.faults.look(world).await.expect("all servers run again");
+    let (left, mut wrong) = changed.faults.places.look(world).await.expect("all servers run again");
     for n in left {
         *found.entry(n).or_default() += 1;
     }
