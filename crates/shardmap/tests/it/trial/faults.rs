@@ -2,6 +2,7 @@
 //! ([`Places`]), and managers that stop inside a transaction.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -9,11 +10,11 @@ use rangehold_shardmap::operation::{Step, When};
 use rangehold_shardmap::{Code, Error, LookIn, Mapping, RangeShardMap};
 use rangehold_testkit::microseconds_since_1970;
 
-use super::places::{Places, restore, told};
+use super::places::{How, Places, restore, told};
 use super::process::Stopped;
 use super::settling::settle;
 use super::stalls::Spell;
-use super::world::{TENANTS, World};
+use super::world::{ShardServer, TENANTS, World};
 use crate::support::faults::Faults as StepFaults;
 use crate::support::roles::APPLICATION;
 
@@ -26,26 +27,26 @@ enum Fault {
     SecondName,
     /// A copy of a shard, made from a backup, is attached and added.
     Copy,
-    /// A shard goes to another database.
-    Place,
+    /// A shard goes to another database, with its keys online or offline.
+    Place { online: bool },
     /// A manager stops inside the transaction of a step.
     Stop(Step),
 }
 
-/// All of them in turn.
+/// All of them in turn. The short trial of the tests comes to the first four.
 const FAULTS: [Fault; 15] = [
-    Fault::SecondName,
+    Fault::Place { online: true },
     Fault::Stop(Step::LocalSource),
+    Fault::SecondName,
     Fault::Copy,
     Fault::Stop(Step::GlobalBegin),
-    Fault::Place,
     Fault::Stop(Step::LocalTarget),
     Fault::Stop(Step::GlobalEnd),
     Fault::SecondName,
     Fault::Stop(Step::TakeOver),
     Fault::Copy,
     Fault::Stop(Step::TurnBack),
-    Fault::Place,
+    Fault::Place { online: false },
     Fault::Stop(Step::UndoTarget),
     Fault::Stop(Step::UndoSource),
     Fault::Stop(Step::UndoEnd),
@@ -99,10 +100,9 @@ impl Faults {
         let happened = match fault {
             Fault::SecondName => second_name(world, map, shard).await,
             Fault::Copy => self.copy(world, map, shard).await,
-            Fault::Place => {
-                let new = self.new_database();
-                let moved = self.places.change(world, map, shard, &new, random.random_bool(0.5)).await;
-                moved.map(|()| Disturbed::Shard(shard))
+            Fault::Place { online } => {
+                let how = How { online, by_last_name: random.random_bool(0.5) };
+                self.place(world, map, random.random_range(0..TENANTS), how).await
             }
             Fault::Stop(step) => self.stop(world, map, step, random.random_range(0..TENANTS)).await,
         };
@@ -149,6 +149,21 @@ impl Faults {
         }
         map.delete_shard(&added).await.map_err(told)?;
         Ok(Disturbed::Nothing)
+    }
+
+    /// The shard of a tenant goes to another database.
+    async fn place(
+        &mut self,
+        world: &World,
+        map: &RangeShardMap<i64>,
+        tenant: i64,
+        how: How,
+    ) -> Result<Disturbed, String> {
+        let (mapping, new) = (map.lookup(&tenant, LookIn::Store).await.map_err(told)?, self.new_database());
+        let is_its = |shard: &Arc<ShardServer>| shard.location() == *mapping.shard().location();
+        let shard = world.shards.iter().position(is_its).ok_or("a mapping has a shard")?;
+        self.places.change(world, map, shard, &new, how).await?;
+        Ok(Disturbed::Shard(shard))
     }
 
     /// A manager stops inside the transaction of a step, while it changes a tenant's mapping. Another one waits until it can
