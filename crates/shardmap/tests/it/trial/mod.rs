@@ -12,6 +12,7 @@ pub mod python;
 pub mod scale;
 pub mod settling;
 pub mod stalls;
+pub mod stuck;
 pub mod torture;
 pub mod world;
 pub mod writers;
