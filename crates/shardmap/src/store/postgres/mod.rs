@@ -213,10 +213,7 @@ impl PostgresTx {
                 // number is used for nothing else.
                 self.batch("select pg_advisory_xact_lock(1380469827, 1)").await?;
                 self.batch(LOCAL_SQL).await?;
-                self.batch(FENCE_SQL).await?;
-                let sql = "insert into __shard_management.local_meta (one, version_major, version_minor)
-                    values (1, 1, 1) on conflict do nothing";
-                self.batch(sql).await
+                self.batch(FENCE_SQL).await
             }
         }
     }
