@@ -9,6 +9,7 @@ mod identity;
 mod load;
 mod locks;
 mod maps;
+mod moving;
 mod places;
 mod points;
 mod ranges;

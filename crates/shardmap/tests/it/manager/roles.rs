@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rangehold_shardmap::operation::{Step, StepHook, When};
 use rangehold_shardmap::{
-    Drain, Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager, ShardUpdate,
+    CreateMode, Drain, Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager, ShardUpdate,
 };
 use rangehold_testkit::needs;
 use tokio_postgres::Client;
@@ -45,13 +45,17 @@ impl Plain {
 
     /// The same where the shard is now.
     async fn inside_at(&self, place: &Location) -> Client {
-        let Location::Postgres { port, database, .. } = place else { unreachable!("a server") };
-        let address =
-            format!("host=127.0.0.1 port={port} dbname={database} user={APPLICATION} application_name=shop");
-        let client = connect_to(&address).await;
-        client.batch_execute("begin; select __shard_management.enter('ranges', 5)").await.unwrap();
-        client
+        inside_as(APPLICATION, place).await
     }
+}
+
+/// A transaction of a role on key 5, which stays open.
+async fn inside_as(role: &str, place: &Location) -> Client {
+    let Location::Postgres { port, database, .. } = place else { unreachable!("a server") };
+    let address = format!("host=127.0.0.1 port={port} dbname={database} user={role} application_name=shop");
+    let client = connect_to(&address).await;
+    client.batch_execute("begin; select __shard_management.enter('ranges', 5)").await.unwrap();
+    client
 }
 
 fn at(place: &Location) -> ShardUpdate {
@@ -129,6 +133,59 @@ async fn transactions_that_cannot_be_ended_are_named() {
     let error = map.without_drain().delete(&map.get(&5).await.unwrap()).await.unwrap_err();
     assert_eq!(error.code().to_string(), "MappingDrainFailure");
     assert!(error.to_string().contains(APPLICATION) && error.to_string().contains("shop"), "{error}");
+}
+
+/// Any role can take a fence by its number, and so keep keys from going offline. It is named, and its session is ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_takes_a_fence_by_its_number_is_ended() {
+    needs!(PostgreSql);
+    let plain = Plain::new(|options| options).await;
+    let number = "select fence & 2147483647 from __shard_management.local_mappings";
+    let number = plain.world.sql_as(MANAGER, &plain.place, number);
+    let holder = plain.inside().await;
+    holder.batch_execute(&format!("commit; select pg_advisory_lock(1380469828, {number})")).await.unwrap();
+    let map = plain.map.draining(Drain::GiveUp(Duration::from_millis(200)));
+    let error = map.offline(&map.get(&5).await.unwrap()).await.unwrap_err();
+    assert_eq!(error.code().to_string(), "MappingDrainFailure");
+    assert!(error.to_string().contains(APPLICATION) && error.to_string().contains("shop"), "{error}");
+    holder.batch_execute("select 1").await.unwrap();
+    let map = plain.map.with_grace(Duration::from_millis(100));
+    map.offline(&map.get(&5).await.unwrap()).await.unwrap();
+    assert_ended(&holder).await;
+}
+
+/// A manager that may not end the sessions of others ends its own, and waits for the others. Then it names them and the
+/// right that it does not have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manager_without_the_right_to_end_sessions_names_them() {
+    const WEAK: &str = "weak_manager";
+    needs!(PostgreSql);
+    let world = World::postgres();
+    let places = [world.database("global"), world.database("shard_a")];
+    let server = world.server().unwrap();
+    server.sql("postgres", &format!("create role {WEAK} login"));
+    for place in &places {
+        let Location::Postgres { database, .. } = place else { unreachable!("a server") };
+        server.sql("postgres", &format!("grant create on database \"{database}\" to {WEAK}"));
+    }
+    let [global, place] = places;
+    let manager =
+        ShardMapManager::create(global, CreateMode::KeepExisting, world.options_of(WEAK)).await.unwrap();
+    let map = manager.create_range_map::<i32>("ranges").await.unwrap();
+    let shard = map.create_shard(&place).await.unwrap();
+    map.add(&0, Some(&10), &shard).await.unwrap();
+    let own = inside_as(WEAK, &place).await;
+    let map = map.with_grace(Duration::from_millis(100));
+    let mapping = map.offline(&map.get(&5).await.unwrap()).await.unwrap();
+    assert_ended(&own).await;
+    map.online(&mapping).await.unwrap();
+    let other = inside_as(APPLICATION, &place).await;
+    let error = map.offline(&map.get(&5).await.unwrap()).await.unwrap_err();
+    assert_eq!(error.code().to_string(), "MappingDrainFailure");
+    let told = error.to_string();
+    assert!(told.contains(APPLICATION) && told.contains("grant pg_signal_backend"), "{told}");
+    other.batch_execute("select 1; commit").await.unwrap();
+    map.offline(&map.get(&5).await.unwrap()).await.unwrap();
 }
 
 /// By this policy no transaction is ended, and the change is given up.
