@@ -46,7 +46,7 @@ impl User {
         said
     }
 
-    fn json(&self, words: &[&str]) -> Value {
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
         serde_json::from_str(&self.done(&[words, &["--output", "json"]].concat())).unwrap()
     }
 
