@@ -240,7 +240,7 @@ impl World {
     pub async fn start(mutant: &str, poolers: bool) -> World {
         let starting = tokio::task::spawn_blocking(move || {
             let global = PostgresServer::start();
-            global.create_database("global");
+            global.create_global_database("global");
             (global, (0..SHARDS).map(|_| Arc::new(ShardServer::start(poolers))).collect::<Vec<_>>())
         });
         let (global_server, shards) = starting.await.expect("servers");
