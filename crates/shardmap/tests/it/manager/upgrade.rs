@@ -23,7 +23,7 @@ const LOCAL_1_0: &str = concat!(
     include_str!("../../store-1.0/guard.sql")
 );
 /// The tables that have rows, each after those that it refers to.
-const OF_GLOBAL: [&str; 6] = [
+const OF_GLOBAL: &[&str] = &[
     "global_meta",
     "global_maps",
     "global_shards",
@@ -31,7 +31,10 @@ const OF_GLOBAL: [&str; 6] = [
     "global_operations",
     "global_schema_infos",
 ];
-const OF_LOCAL: [&str; 5] = ["local_meta", "local_epochs", "local_maps", "local_shards", "local_mappings"];
+const OF_LOCAL: &[&str] = &["local_meta", "local_epochs", "local_maps", "local_shards", "local_mappings"];
+
+/// The schema of the tables and functions of ours.
+const OURS: &str = "__shard_management";
 
 /// Everything of ours in a PostgreSQL database. The functions of a type come and go with it, and each guarded table has one.
 const IN_POSTGRES: &str = "
@@ -58,8 +61,8 @@ fn schema(world: &World, place: &Location) -> String {
 
 /// Makes the stores as version 1.0 made them. They keep their rows.
 fn make_old(world: &World, global: &Location, shards: &[Location]) {
-    let parts = [global].into_iter().map(|place| (place, GLOBAL_1_0, &OF_GLOBAL[..], "global"));
-    let shards = shards.iter().map(|place| (place, LOCAL_1_0, &OF_LOCAL[..], "local"));
+    let parts = [global].into_iter().map(|place| (place, GLOBAL_1_0, OF_GLOBAL, "global"));
+    let shards = shards.iter().map(|place| (place, LOCAL_1_0, OF_LOCAL, "local"));
     for (place, sql, tables, part) in parts.chain(shards) {
         if world.is_postgres() {
             let all =
@@ -78,8 +81,6 @@ fn make_old(world: &World, global: &Location, shards: &[Location]) {
         world.sql(place, &format!("update @{part}_meta set version_minor = 0"));
     }
 }
-
-const OURS: &str = "__shard_management";
 
 fn versions(world: &World, global: &Location, shards: &[Location]) -> Vec<String> {
     let mut all = vec![world.sql(global, "select version_minor from @global_meta")];
