@@ -25,7 +25,8 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Two sessions of the server for all its clients.
+    /// Two sessions of the server for all its clients. The manager may ask its console (the database `pgbouncer`) for what it
+    /// does.
     pub fn start(server: &PostgresServer) -> Pooler {
         Pooler::start_with(server, "")
     }
@@ -37,9 +38,10 @@ impl Pooler {
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
              unix_socket_dir =\nauth_type = trust\nauth_file = {dir}/users\npool_mode = transaction\n\
-             default_pool_size = 2\nlogfile = {dir}/log\n{more}\n",
+             stats_users = {manager}\ndefault_pool_size = 2\nlogfile = {dir}/log\n{more}\n",
             server.port(),
             dir = directory.path().display(),
+            manager = roles::MANAGER,
         );
         fs::write(directory.path().join("settings"), settings).expect("settings");
         let users: String = roles::ALL.iter().map(|role| format!("\"{role}\" \"\"\n")).collect();

@@ -78,7 +78,7 @@ impl PostgresServer {
         for _ in 0..PORT_TRIALS_MAX {
             server.port = free_port();
             if server.try_start() {
-                server.sql("postgres", &roles::of_server());
+                server.sql("postgres", roles::of_server());
                 return server;
             }
         }
@@ -105,30 +105,35 @@ impl PostgresServer {
         fs::read_to_string(self.directory().join("log")).unwrap_or_default()
     }
 
-    /// Makes an empty database.
+    /// Makes an empty database, in which the roles have what a shard needs.
     pub fn create_database(&self, name: &str) {
-        self.sql("postgres", &format!("CREATE DATABASE \"{name}\" OWNER {}", roles::OWNER));
-        self.sql(name, &roles::of_database(name));
+        self.sql("postgres", &format!("CREATE DATABASE \"{name}\""));
+        self.sql(name, &roles::of_shard(name));
+    }
+
+    /// Makes an empty database, in which the manager has what a global map needs, and no role has more.
+    pub fn create_global_database(&self, name: &str) {
+        self.sql("postgres", &format!("CREATE DATABASE \"{name}\""));
+        self.sql(name, &roles::of_global_database(name));
     }
 
     /// Makes a copy of a database, as from a backup. Sessions of the database are ended.
     pub fn copy_database(&self, name: &str, copy: &str) {
         self.end_sessions(name);
-        let sql = format!("CREATE DATABASE \"{copy}\" TEMPLATE \"{name}\" OWNER {}", roles::OWNER);
-        self.sql("postgres", &sql);
-        self.sql(copy, &roles::of_database(copy));
+        self.sql("postgres", &format!("CREATE DATABASE \"{copy}\" TEMPLATE \"{name}\""));
+        self.sql(copy, &roles::of_shard(copy));
     }
 
     /// Makes a database from a backup of another one, whose sessions go on.
     pub fn restore_backup(&self, of: &str, to: &str) {
-        self.sql("postgres", &format!("CREATE DATABASE \"{to}\" OWNER {}", roles::OWNER));
+        self.sql("postgres", &format!("CREATE DATABASE \"{to}\""));
         let dump =
             Command::new(binaries().join("pg_dump")).args(["-d", &self.address(of, SUPERUSER)]).output();
         let dump = dump.expect("pg_dump starts");
         let errors = String::from_utf8_lossy(&dump.stderr);
         assert!(dump.status.success(), "pg_dump failed: {errors}");
         self.sql(to, &String::from_utf8_lossy(&dump.stdout));
-        self.sql(to, &roles::of_database(to));
+        self.sql(to, &roles::of_shard(to));
     }
 
     /// Gives a database another name. Its sessions are ended.

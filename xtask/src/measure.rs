@@ -18,7 +18,7 @@ use crate::itself;
 use rangehold_testkit::workspace;
 
 /// Lines of one output that are put on the page, from its end: the result is there.
-const LINES_MAX: usize = 80;
+const LINES_MAX: usize = 120;
 
 /// A measurement: its name on the page, and the arguments of `cargo xtask` that make it.
 struct Measurement {

@@ -8,8 +8,8 @@ use tokio_postgres::types::Type;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let shards = ["postgres://localhost/shop_one", "postgres://localhost/shop_two"];
-    for line in run("postgres://postgres@localhost/shop_maps", shards).await? {
+    let shards = ["postgres://localhost:5433/shop_one", "postgres://localhost:5433/shop_two"];
+    for line in run("postgres://postgres@localhost:5433/shop_maps", shards).await? {
         println!("{line}");
     }
     Ok(())

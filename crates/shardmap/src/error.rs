@@ -184,6 +184,8 @@ pub enum Failure {
     Denied,
     /// The database says that it is another shard than the one that was to be written or read.
     OtherShard,
+    /// The local map is of another major version than this program writes.
+    OtherVersion,
     /// A row that this program would never write.
     Damaged,
     /// Any other error of the database.

@@ -1,3 +1,5 @@
+-- The roles are made once in each server: the first part of shard.sql.
+-- in each database
 -- In the database of the global map, as a superuser. DATABASE_NAME is its name.
 -- The manager makes the tables and owns them.
 grant create on database "DATABASE_NAME" to map_manager;

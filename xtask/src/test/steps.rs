@@ -90,7 +90,7 @@ pub(super) const STEPS: &[Step] = &[
     step("python-shards", "a Python program, routed and fenced by SQL functions alone", python_shards),
     step(
         "shards",
-        "a map of PostgreSQL shards: changes, killed servers and managers, writers; 60 changes",
+        "a map of PostgreSQL shards: changes, killed servers and managers, writers; 60 changes, and 60 with a pooler",
         shards,
     ),
     step("raw", "requests that no SDK sends, byte by byte", raw),

@@ -96,7 +96,7 @@ fn shard_named(shards: &HashMap<Location, Shard>, name: &str) -> Result<Shard> {
 }
 
 /// The lines of a file, each read as words. An error names its line.
-fn lines_of<T>(file: &Path, read: impl Fn(&[&str]) -> Result<T>) -> Result<Vec<T>> {
+pub(super) fn lines_of<T>(file: &Path, read: impl Fn(&[&str]) -> Result<T>) -> Result<Vec<T>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let one = |(index, line): (usize, &str)| {

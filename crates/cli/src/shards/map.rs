@@ -66,6 +66,16 @@ pub(super) async fn run(manager: &ShardMapManager, command: &MapCommand) -> Resu
     }
 }
 
+/// A line about the order of the keys of a map, if that may surprise; empty otherwise.
+pub(super) fn about_order(key_type: ShardKeyType) -> &'static str {
+    match key_type {
+        ShardKeyType::Guid => {
+            "the order of guid keys is SQL Server's; a map of uuid keys has the order of RFC 9562\n"
+        }
+        _ => "",
+    }
+}
+
 /// The key type, with its order where that may surprise.
 fn in_words(key_type: ShardKeyType) -> String {
     match key_type {

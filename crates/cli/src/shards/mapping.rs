@@ -15,6 +15,7 @@ use super::Common;
 use super::answer::{Answer, mappings, sentence};
 use super::any_map::{AnyMap, key_of, of_either};
 use super::import::{import_points, import_ranges};
+use super::map::about_order;
 
 /// `rangehold shards mapping ...`. A mapping is named by one of its keys; `start` is the least key.
 #[derive(Debug, Subcommand)]
@@ -184,7 +185,9 @@ pub(super) async fn list(map: &AnyMap, list: &List) -> Result<Answer> {
         };
         let low = list.from.as_deref().map_or(Ok(ShardKey::min(map.info().key_type)), |key| key_of(map, key))?;
         let high = list.to.as_deref().map(|key| key_of(map, key)).transpose()?;
-        Ok(of_kind(map, &map.mappings_between(&low, high.as_ref(), shard.as_ref()).await?))
+        let Answer { json, text, .. } =
+            of_kind(map, &map.mappings_between(&low, high.as_ref(), shard.as_ref()).await?);
+        Ok(Answer::new(json, text + about_order(map.info().key_type)))
     })
 }
 

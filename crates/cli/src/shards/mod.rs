@@ -14,6 +14,7 @@ mod map;
 mod mapping;
 mod metrics;
 mod query;
+mod rebuild;
 mod recovery;
 mod retries;
 mod schema;

@@ -1,13 +1,15 @@
 //! `rangehold shards check`, `pending` and `recover`: find and repair what differs between maps.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use rangehold_shardmap::recovery::{Identity, MapDifferences, MappedBy, MappingDifference, Resolution};
 use rangehold_shardmap::{Location, MapKind, PendingOperation, ShardMapManager};
 use serde_json::json;
 
-use super::Common;
 use super::answer::Answer;
+use super::{Common, rebuild};
 use crate::text_table::text_table;
 
 /// `rangehold shards recover`
@@ -39,6 +41,14 @@ pub(crate) struct Recover {
     #[arg(long, value_name = "LOCATION", num_args = 1..,
         conflicts_with_all = ["shard", "detach", "attach", "retire", "rebuild_global"])]
     rebuild_shards: Vec<String>,
+    /// Give the local map of this shard the keys of --from-file, online, and no others, for a shard whose local map is lost. The
+    /// global map is neither read nor changed.
+    #[arg(long, value_name = "LOCATION", requires = "from_file",
+        conflicts_with_all = ["shard", "detach", "attach", "retire", "rebuild_global", "rebuild_shards"])]
+    rebuild_shard: Option<String>,
+    /// The file with the keys for --rebuild-shard. Each line has a key, or in a range map two keys, where `end` means no end.
+    #[arg(long, value_name = "FILE", requires = "rebuild_shard")]
+    from_file: Option<PathBuf>,
     /// Attach the database although the shard was lost, was at another place, or had keys that are on other shards by now. It
     /// comes without those.
     #[arg(long, requires = "attach", value_name = "keep")]
@@ -212,6 +222,9 @@ pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover:
         let count = manager.recovery().retire(&Location::parse(location)?, map).await?;
         let text = format!("{count} maps of another global map were closed at {location}\n");
         return Ok(Answer::new(json!({ "retired": location, "maps": count }), text));
+    }
+    if let (Some(location), Some(file)) = (&recover.rebuild_shard, &recover.from_file) {
+        return rebuild::from_file(manager, common, location, file).await;
     }
     if !recover.rebuild_global.is_empty() || !recover.rebuild_shards.is_empty() {
         return rebuild(manager, common, recover).await;

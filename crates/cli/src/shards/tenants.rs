@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Common;
 use super::answer::{Answer, mapping_json, mappings};
 use super::any_map::{AnyMap, key_of, named, of_either};
-use super::map::Kind;
+use super::map::{Kind, about_order};
 use crate::text_table::text_table;
 
 /// `rangehold shards adopt`
@@ -20,7 +20,8 @@ pub(crate) struct Adopt {
     /// The kind of the map, if the command makes it.
     #[arg(long, default_value = "list")]
     kind: Kind,
-    /// The type of the map's keys, if the command makes it.
+    /// The type of the map's keys, if the command makes it. The order of guid keys is SQL Server's, and the order of uuid keys
+    /// is that of RFC 9562.
     #[arg(long, value_name = "TYPE", default_value = "int64")]
     key_type: String,
     /// For a list map: a table that has rows of all tenants.
@@ -58,7 +59,9 @@ pub(super) async fn adopt(manager: &ShardMapManager, common: &Common, adopt: &Ad
         manager.create_shard_map(name, adopt.kind.of_map(), adopt.key_type.parse()?).await?;
     }
     let location = Location::parse(&adopt.location)?;
-    let (shard, count) = match (named(manager, name).await?, &adopt.table, &adopt.column) {
+    let map = named(manager, name).await?;
+    let order = about_order(of_either!(&map, map => map.info().key_type));
+    let (shard, count) = match (map, &adopt.table, &adopt.column) {
         (AnyMap::List(map), Some(table), Some(column)) => map.adopt(&location, table, column).await?,
         (AnyMap::List(_), ..) => {
             bail!("give a table with all tenants, and its key column, by --table and --column")
@@ -66,8 +69,8 @@ pub(super) async fn adopt(manager: &ShardMapManager, common: &Common, adopt: &Ad
         (AnyMap::Range(map), ..) => map.adopt(&location).await?,
     };
     let what = if count == 1 { "mapping" } else { "mappings" };
-    let text =
-        format!("{} is a shard of {name}, with {count} new {what}; no row was touched\n", shard.location());
+    let at = shard.location();
+    let text = format!("{at} is a shard of {name}, with {count} new {what}; no row was touched\n{order}");
     Ok(Answer::new(json!({ "map": name, "shard": shard.location().to_string(), "mappings": count }), text))
 }
 

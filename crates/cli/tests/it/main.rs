@@ -14,6 +14,7 @@ mod rehearse;
 mod script;
 mod settings;
 mod shard_commands;
+mod shard_repairs;
 mod shards;
 mod snippets;
 mod stress;

@@ -12,13 +12,13 @@ use crate::shards::{ORDERS, User, sqlite};
 const METRICS: &str = "shards.prom";
 
 /// A map with the tenants 1, 2 and 3 in the first shard, and 7 in the second.
-struct Shards {
-    user: User,
-    places: [String; 2],
+pub(crate) struct Shards {
+    pub(crate) user: User,
+    pub(crate) places: [String; 2],
 }
 
 impl Shards {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let user = User::new(None);
         let files = ["shop.db", "second.db"].map(|name| user.directory.path().join(name));
         sqlite(&files[0], ORDERS);

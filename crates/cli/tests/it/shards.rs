@@ -46,7 +46,7 @@ impl User {
         said
     }
 
-    fn json(&self, words: &[&str]) -> Value {
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
         serde_json::from_str(&self.done(&[words, &["--output", "json"]].concat())).unwrap()
     }
 
@@ -257,7 +257,8 @@ fn says_what_differs(user: &User, shard: &Path, place: &str) {
 fn postgresql_databases() {
     needs!(PostgreSql);
     let server = postgres::PostgresServer::start();
-    for database in ["maps", "shop", "second"] {
+    server.create_global_database("maps");
+    for database in ["shop", "second"] {
         server.create_database(database);
     }
     server.sql_as(roles::OWNER, "shop", ORDERS);
@@ -270,9 +271,8 @@ fn postgresql_databases() {
 fn a_password_over_tls() {
     needs!(PostgreSql);
     let server = postgres::PostgresServer::start();
-    for database in ["maps", "shop"] {
-        server.create_database(database);
-    }
+    server.create_global_database("maps");
+    server.create_database("shop");
     server.sql_as(roles::OWNER, "shop", ORDERS);
     let keeper = format!("create role keeper login password 'a:b' in role {}", roles::MANAGER);
     server.sql("postgres", &keeper);

@@ -41,11 +41,9 @@ use crate::limits::{DRAIN_GRACE, LEASE};
 use crate::location::Location;
 use crate::metrics::Metrics;
 use crate::operation::{Operations, RetryPolicy, StepHook};
+pub use crate::store::STORE_VERSION;
 use crate::store::postgres::PostgresAccess;
 use crate::store::{Databases, Failure, For, Schema, StoreError, Tx};
-
-/// The version of the store that this program writes. It reads every store of the same major version.
-pub const STORE_VERSION: (i64, i64) = (1, 1);
 
 /// What a manager needs to know.
 #[derive(Debug, Clone)]

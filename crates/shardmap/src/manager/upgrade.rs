@@ -2,7 +2,8 @@
 //!
 //! A program of this version works with a store of an earlier one, and the reverse, as long as the major version is the
 //! same. What the store does not have is then not done: a fence of an earlier version does not tell queries which shard
-//! it is. A shard also gets the new tables and functions when it is added, attached, moved or repaired.
+//! it is. A shard also gets the new tables and functions when it is added, attached, moved or repaired. A shard of another
+//! major version is refused.
 
 use futures::StreamExt;
 
@@ -44,7 +45,7 @@ impl ShardMapManager {
     ///
     /// # Errors
     ///
-    /// As [`ShardMapManager::upgrade_global_store`].
+    /// As [`ShardMapManager::upgrade_global_store`]; [`crate::Code::StoreVersionMismatch`] for a shard of another major version.
     pub async fn upgrade_local_store(&self, location: &Location) -> Result<(), Error> {
         self.upgrade_local(location).await.map_err(|error| error.seen_by(Category::Manager))
     }

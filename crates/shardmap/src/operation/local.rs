@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::limits::MAPPINGS_OF_A_SHORT_CHANGE_MAX;
 use crate::location::Location;
 use crate::rows::{MapRow, ShardRow, read_local_mapping};
-use crate::store::{Failure, Row, Schema, StoreError, Tx};
+use crate::store::{Drain, Failure, Row, Schema, StoreError, Tx, expect_version};
 
 /// A mapping in a shard, with the fences of the mappings from which it was made.
 pub(super) struct Held {
@@ -32,12 +32,20 @@ pub(crate) async fn install_local(tx: &mut Tx) -> Result<(), StoreError> {
     tx.install(Schema::Local).await
 }
 
-/// Which of the map's shards this database says that it is; `None` if it is not one.
+/// Which of the map's shards this database says that it is; `None` if it is not one. A shard of another major version is
+/// refused.
 pub(crate) async fn read_local_shard(tx: &mut Tx, map: Uuid) -> Result<Option<ShardRow>, StoreError> {
     let columns = ShardRow::COLUMNS;
-    let sql = format!("select {columns} from __shard_management.local_shards where map_id = $1");
+    let sql = format!(
+        "select {columns}, version_major, version_minor from __shard_management.local_shards
+        left join __shard_management.local_meta on one = 1 where map_id = $1"
+    );
+    let read = |mut row: Row| {
+        let shard = ShardRow::read(&mut row)?;
+        expect_version(&mut row).map(|()| shard)
+    };
     match tx.query_one(&sql, &[map.into()]).await {
-        Ok(row) => row.map(|mut row| ShardRow::read(&mut row)).transpose(),
+        Ok(row) => row.map(read).transpose(),
         Err(error) if error.failure == Failure::NoSchema => Ok(None),
         Err(error) => Err(error),
     }

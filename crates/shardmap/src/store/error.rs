@@ -27,6 +27,7 @@ impl StoreError {
             Failure::Damaged => Code::Damaged,
             Failure::NotDrained => Code::MappingDrainFailure,
             Failure::OtherShard => Code::ShardNotValid,
+            Failure::OtherVersion => Code::StoreVersionMismatch,
             _ => Code::StorageOperationFailure,
         };
         // The text says all, so the store's error is not the cause: it would be printed twice.

@@ -11,6 +11,7 @@ pub mod postgres;
 mod reading;
 mod sqlite;
 mod value;
+mod version;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +28,8 @@ use postgres::{PostgresDatabase, PostgresTx};
 pub(crate) use reading::{Brake, Line, Stop};
 use sqlite::{SqliteDatabase, SqliteTx};
 pub(crate) use value::{Row, Value};
+pub use version::STORE_VERSION;
+pub(crate) use version::expect_version;
 
 pub(crate) use crate::error::Failure;
 use crate::limits::{FENCES_CLOSED_AT_ONCE_MAX, ROWS_PER_STATEMENT_MAX, STOPPED_WITHIN_MIN};
@@ -247,12 +250,23 @@ impl Tx {
         }
     }
 
-    /// Makes the tables of a part of the schema, if they do not exist.
+    /// Makes the tables of a part of the schema, if they do not exist. A shard of another major version is refused.
     pub(crate) fn install(&mut self, schema: Schema) -> Answer<'_, ()> {
-        match self {
-            Self::Postgres(tx) => Box::pin(tx.install(schema)),
-            Self::Sqlite(tx) => Box::pin(tx.install(schema)),
-        }
+        Box::pin(async move {
+            if schema == Schema::Local {
+                self.expect_local_version().await?;
+            }
+            match self {
+                Self::Postgres(tx) => tx.install(schema).await?,
+                Self::Sqlite(tx) => tx.install(schema).await?,
+            }
+            if schema == Schema::Local {
+                let sql = "insert into __shard_management.local_meta (one, version_major, version_minor)
+                    values (1, $1, $2) on conflict do nothing";
+                self.execute(sql, &[STORE_VERSION.0.into(), STORE_VERSION.1.into()]).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Whether a table of ours exists. Stores that an earlier version made may not have it.

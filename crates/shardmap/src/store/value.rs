@@ -74,7 +74,12 @@ impl Row {
 
     /// The error for a row that this program never writes.
     pub(crate) fn damaged(&self, what: impl Into<String>) -> StoreError {
-        StoreError::new(&self.location, Failure::Damaged, what)
+        self.error(Failure::Damaged, what)
+    }
+
+    /// An error about what the row says.
+    pub(super) fn error(&self, failure: Failure, what: impl Into<String>) -> StoreError {
+        StoreError::new(&self.location, failure, what)
     }
 
     fn next<T>(

@@ -7,6 +7,7 @@ mod support;
 #[allow(dead_code, reason = "the trial is also a program of its own")]
 mod trial;
 
+mod credentials;
 mod example;
 mod fence;
 mod guard;

@@ -23,6 +23,20 @@ fn the_page_has_both_programs() {
     assert_eq!(blocks, programs);
 }
 
+/// Cargo refuses two versions of a crate that links SQLite.
+#[test]
+fn the_page_adds_the_version_of_rusqlite_that_links() {
+    let page = include_str!("../../../../docs/shards/quick-start.md");
+    let (_, rest) = page.split_once("cargo add rusqlite@").unwrap();
+    let added = rest.split(' ').next().unwrap();
+    let locked =
+        include_str!("../../../../Cargo.lock").split_once("name = \"rusqlite\"\nversion = \"").unwrap().1;
+    assert!(
+        locked.starts_with(&format!("{added}.")),
+        "the page adds {added}, and Cargo.lock has {locked:.9}"
+    );
+}
+
 #[tokio::test]
 async fn the_program_for_sqlite_spreads_tenants() {
     let world = World::sqlite();

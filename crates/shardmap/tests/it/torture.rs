@@ -14,4 +14,5 @@ async fn no_statement_runs_on_a_shard_that_has_lost_the_key() {
     println!("{report}");
     assert!(report.wrong.is_empty(), "{report}");
     assert!(report.changed.comparisons > 0 && report.counts.contains_key("Single: Written"));
+    assert!(report.changed.faults.counts.contains_key("Place { online: true }"), "{report}");
 }

@@ -5,7 +5,6 @@ use uuid::Uuid;
 
 use super::RecoveryManager;
 use crate::error::{Category, Code, Error};
-use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::operation::begin::lock_map;
 use crate::operation::{Met, Plan, ShardRequest, Trouble};
@@ -24,8 +23,8 @@ struct Known {
 
 impl RecoveryManager {
     /// Takes a shard and its mappings out of the global map: out of all maps, or out of one. The shard is closed in the
-    /// same operation: its transactions are ended, and it serves none of the keys. It keeps its local map, so that it
-    /// can be attached again.
+    /// same operation: its transactions are ended after the grace of the manager's options, and it serves none of the keys.
+    /// It keeps its local map, so that it can be attached again.
     ///
     /// # Errors
     ///
@@ -33,7 +32,7 @@ impl RecoveryManager {
     /// [`Code::StorageOperationFailure`] if the shard cannot be closed ([`RecoveryManager::detach_lost`]).
     pub async fn detach(&self, location: &Location, map: Option<&str>) -> Result<(), Error> {
         for known in self.all_known(location, map).await? {
-            let drain = Drain::End(DRAIN_GRACE);
+            let drain = Drain::End(self.0.0.drain_grace);
             let request = ShardRequest::Detach { map: &known.map, shard: &known.shard, drain };
             self.0.0.operations.change_shard(&request).await?;
         }

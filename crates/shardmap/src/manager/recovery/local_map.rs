@@ -26,13 +26,15 @@ pub(super) struct LocalMap {
 }
 
 impl LocalMap {
-    /// All local maps of a database, or the one with this name. Empty if the database has no tables of ours.
+    /// All local maps of a database, or the one with this name. Empty if the database has no tables of ours. Those of another
+    /// major version are refused.
     pub(super) async fn read_all(
         manager: &ShardMapManager,
         at: &Location,
         name: Option<&str>,
     ) -> Result<Vec<Self>, StoreError> {
         let mut tx = manager.0.operations.databases.at(at)?.begin(For::Reading).await?;
+        tx.expect_local_version().await?;
         let columns = MapRow::COLUMNS;
         let sql = format!("select {columns} from __shard_management.local_maps order by name");
         let maps = match tx.query(&sql, &[]).await {

@@ -106,7 +106,8 @@ impl RecoveryManager {
     ///
     /// # Errors
     ///
-    /// [`Code::ShardNotValid`] for a database without local maps; [`Code::StorageOperationFailure`].
+    /// [`Code::ShardNotValid`] for a database without local maps; [`Code::StoreVersionMismatch`] for one of another major
+    /// version; [`Code::StorageOperationFailure`].
     pub async fn detect(&self, location: &Location, map: Option<&str>) -> Result<Vec<MapDifferences>, Error> {
         let mut all = Vec::new();
         for local in self.local_maps(location, map).await? {

@@ -5,6 +5,7 @@
 //! undoes the transaction, and the pool never gets a connection with an open transaction.
 
 mod access;
+mod connect;
 mod drain;
 mod owners;
 mod reading;
@@ -15,7 +16,6 @@ use std::time::Duration;
 use deadpool::managed::TimeoutType;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use futures::future::try_join_all;
-use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -80,11 +80,8 @@ impl PostgresDatabase {
             .ok_or_else(|| failed("this is not the location of a PostgreSQL database"))?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = |size: usize| {
-            let (config, recycling) = (config.clone(), recycling.clone());
-            let manager = match access.connector() {
-                Some(tls) => Manager::from_config(config, tls, recycling),
-                None => Manager::from_config(config, NoTls, recycling),
-            };
+            let connecting = connect::Connecting::new(location, access);
+            let manager = Manager::from_connect(config.clone(), connecting, recycling.clone());
             let pool = Pool::builder(manager)
                 .max_size(size)
                 .runtime(deadpool_postgres::Runtime::Tokio1)
@@ -217,10 +214,7 @@ impl PostgresTx {
                 // number is used for nothing else.
                 self.batch("select pg_advisory_xact_lock(1380469827, 1)").await?;
                 self.batch(LOCAL_SQL).await?;
-                self.batch(FENCE_SQL).await?;
-                let sql = "insert into __shard_management.local_meta (one, version_major, version_minor)
-                    values (1, 1, 1) on conflict do nothing";
-                self.batch(sql).await
+                self.batch(FENCE_SQL).await
             }
         }
     }

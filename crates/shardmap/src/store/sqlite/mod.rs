@@ -163,13 +163,7 @@ impl SqliteTx {
             Schema::Global => GLOBAL_SQL,
             Schema::Local => LOCAL_SQL,
         })
-        .await?;
-        if schema == Schema::Local {
-            let sql = "insert into __shard_management_local_meta (one, version_major, version_minor)
-                values (1, 1, 1) on conflict do nothing";
-            self.batch(sql).await?;
-        }
-        Ok(())
+        .await
     }
 
     pub(crate) async fn remove_global(&mut self) -> Result<(), StoreError> {

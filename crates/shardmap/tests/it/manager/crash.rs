@@ -116,9 +116,9 @@ on_both_stores! {
         assert_eq!(deaths, CHANGES * 6 + 3 * 2);
     }
 
-    /// Changes of shards, attachment and repair, at each step.
+    /// Changes of shards, attachment, repair and detachment, at each step.
     async fn an_owner_dies_at_a_shard(world) {
-        for number in 0..5 {
+        for number in 0..6 {
             for step in [Step::GlobalBegin, Step::LocalSource, Step::GlobalEnd, Step::TurnBack, Step::UndoSource, Step::UndoEnd] {
                 for when in [When::Before, When::After] {
                     let scene = Scene::new(world).await;
@@ -277,6 +277,10 @@ async fn prepare(scene: &Scene, number: usize) -> rangehold_shardmap::Location {
         4 => {
             scene.world.sql(&scene.ranges.places[0], "delete from @local_mappings");
         }
+        5 => {
+            let shard = map.create_shard(&place).await.unwrap();
+            map.add(&2000, Some(&2010), &shard).await.unwrap();
+        }
         _ => {}
     }
     scene.faults.clear();
@@ -297,6 +301,7 @@ async fn change_shard(
             map.update_shard(&map.shard(place).await?, &off).await.map(|_| ())
         }
         3 => scene.ranges.manager.recovery().attach(place, None).await.map(|_| ()),
+        5 => scene.ranges.manager.recovery().detach(place, None).await,
         _ => {
             let recovery = scene.ranges.manager.recovery();
             for found in recovery.detect(&scene.ranges.places[0], None).await? {
@@ -320,6 +325,17 @@ async fn is_done(scene: &Scene, manager: &ShardMapManager, number: usize) -> boo
         }
         1 => shard.is_none(),
         2 => !shard.unwrap().is_online(),
+        5 => {
+            let held = scene.world.sql(&place, "select count(*) from @local_mappings");
+            assert_eq!(
+                (held.as_str(), map.get(&2005).await.is_ok()),
+                if shard.is_some() { ("1", true) } else { ("0", false) }
+            );
+            if let Some(shard) = &shard {
+                map.validate_shard(shard).await.unwrap();
+            }
+            shard.is_none()
+        }
         _ => manager
             .recovery()
             .detect(&scene.ranges.places[0], None)

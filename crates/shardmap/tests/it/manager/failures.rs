@@ -1,7 +1,7 @@
 //! Steps that fail: nothing changes, or the next one repairs it.
 
-use rangehold_shardmap::operation::{Step, StepFault, When};
-use rangehold_shardmap::{ManagerOptions, MappingChange, ShardUpdate};
+use rangehold_shardmap::operation::{Moment, Step, StepFault, When};
+use rangehold_shardmap::{ManagerOptions, MappingChange, RetryPolicy, ShardUpdate};
 
 use super::world::{Ranges, code};
 use crate::support::faults::Faults;
@@ -157,6 +157,25 @@ on_both_stores! {
         assert_eq!(tried, 6);
         faults.clear();
         change(&ranges, 0).await.unwrap();
+        ranges.check().await;
+    }
+
+    /// The options say how often a step is tried again.
+    async fn the_retries_of_a_step_are_set(world) {
+        let (world, faults) = (world.again(), Faults::default());
+        let retries = RetryPolicy { times_max: 1, ..RetryPolicy::default() };
+        let options = ManagerOptions { hook: faults.hook(), retries, ..world.options() };
+        let ranges = Ranges::with(&world, options).await;
+        for (times, succeeds) in [(1, true), (2, false)] {
+            faults.clear();
+            faults.fail(Step::LocalSource, When::Before, StepFault::MayPass, times);
+            let low = 10 * i32::try_from(times).unwrap();
+            let done = ranges.map.add(&low, Some(&(low + 10)), &ranges.shards[0]).await;
+            assert_eq!(done.is_ok(), succeeds, "{times}");
+            let is_attempt = |m: &&Moment| m.step == Step::LocalSource && m.when == When::Before;
+            assert_eq!(faults.seen().iter().filter(is_attempt).count(), 2, "{times}");
+        }
+        assert_eq!(ranges.told().await, "10-20 A");
         ranges.check().await;
     }
 

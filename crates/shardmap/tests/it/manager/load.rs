@@ -13,7 +13,8 @@ use crate::support::faults::Faults;
 
 /// The keys that random changes touch.
 const KEYS: i32 = 64;
-/// Schedules in CI, on SQLite; PostgreSQL syncs each commit, and gets fewer unless the environment says more.
+/// Schedules in CI, on SQLite; PostgreSQL syncs each commit, and gets fewer unless `RANGEHOLD_SHARD_SCHEDULES` says more.
+/// `docs/measurements.md` has both numbers.
 const SCHEDULES: usize = 1_000;
 const SCHEDULES_POSTGRES: usize = 60;
 

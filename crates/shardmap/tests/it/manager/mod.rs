@@ -11,6 +11,7 @@ mod large;
 mod load;
 mod locks;
 mod maps;
+mod moving;
 mod places;
 mod points;
 mod ranges;

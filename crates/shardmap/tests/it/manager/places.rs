@@ -8,16 +8,16 @@ use super::world::{Ranges, check, code, told};
 use crate::support::faults::Faults;
 use crate::support::stores::World;
 
-fn mapping_count(world: &World, place: &Location) -> String {
+pub(super) fn mapping_count(world: &World, place: &Location) -> String {
     world.sql(place, "select count(*) from @local_mappings")
 }
 
-fn to(location: &Location) -> ShardUpdate {
+pub(super) fn to(location: &Location) -> ShardUpdate {
     ShardUpdate { online: None, location: Some(location.clone()) }
 }
 
 /// What a client sees that still asks the shard at the place: whether the shard serves key 5.
-async fn serves(world: &World, ranges: &Ranges, place: &Location) -> bool {
+pub(super) async fn serves(world: &World, ranges: &Ranges, place: &Location) -> bool {
     if world.is_postgres() {
         let map = world.sql(ranges.manager.location(), "select map_id from @global_maps");
         let sql = format!("select case when @owns('{map}'::uuid, '\\x80000005') then 1 else 0 end");
@@ -26,7 +26,7 @@ async fn serves(world: &World, ranges: &Ranges, place: &Location) -> bool {
     mapping_count(world, place) != "0"
 }
 
-async fn one(world: &World, options: ManagerOptions) -> Ranges {
+pub(super) async fn one(world: &World, options: ManagerOptions) -> Ranges {
     let ranges = Ranges::with(world, options).await;
     ranges.map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
     ranges.map.add(&10, Some(&20), &ranges.shards[1]).await.unwrap();

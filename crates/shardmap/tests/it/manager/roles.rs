@@ -7,11 +7,13 @@ use std::time::Duration;
 use rangehold_shardmap::operation::{Step, StepHook, When};
 use rangehold_shardmap::query::{QueryError, Readers};
 use rangehold_shardmap::{
-    Code, Drain, Error, Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager,
+    Code, CreateMode, Drain, Error, Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager,
+    ShardUpdate,
 };
 use rangehold_testkit::needs;
 use tokio::sync::Notify;
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use super::world::code;
 use crate::support::faults::Faults;
@@ -42,13 +44,32 @@ impl Plain {
 
     /// A transaction of the application on key 5, which stays open.
     async fn inside(&self) -> Client {
-        let Location::Postgres { port, database, .. } = &self.place else { unreachable!("a server") };
-        let address =
-            format!("host=127.0.0.1 port={port} dbname={database} user={APPLICATION} application_name=shop");
-        let client = connect_to(&address).await;
-        client.batch_execute("begin; select __shard_management.enter('ranges', 5)").await.unwrap();
-        client
+        self.inside_at(&self.place).await
     }
+
+    /// The same where the shard is now.
+    async fn inside_at(&self, place: &Location) -> Client {
+        inside_as(APPLICATION, place).await
+    }
+}
+
+/// A transaction of a role on key 5, which stays open.
+async fn inside_as(role: &str, place: &Location) -> Client {
+    let Location::Postgres { port, database, .. } = place else { unreachable!("a server") };
+    let address = format!("host=127.0.0.1 port={port} dbname={database} user={role} application_name=shop");
+    let client = connect_to(&address).await;
+    client.batch_execute("begin; select __shard_management.enter('ranges', 5)").await.unwrap();
+    client
+}
+
+fn at(place: &Location) -> ShardUpdate {
+    ShardUpdate { online: None, location: Some(place.clone()) }
+}
+
+/// The session was ended by the server, and not only a statement or a transaction of it.
+async fn assert_ended(client: &Client) {
+    let error = client.batch_execute("select 1").await.expect_err("the session goes on");
+    assert!(error.is_closed() || error.code() == Some(&SqlState::ADMIN_SHUTDOWN), "{error:?}");
 }
 
 /// The drain of a plain manager ends the transaction of a plain application, although `pg_stat_activity` hides it.
@@ -60,6 +81,39 @@ async fn a_plain_manager_ends_the_transactions_of_a_plain_application() {
     let map = plain.map.with_grace(Duration::from_millis(100));
     map.offline(&map.get(&5).await.unwrap()).await.unwrap();
     inside.batch_execute("select 1").await.unwrap_err();
+}
+
+/// A shard that leaves its place takes no transaction along: the session of one that is inside is ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_transactions_at_a_place_that_a_shard_leaves_are_ended() {
+    needs!(PostgreSql);
+    let drain_grace = Duration::from_millis(100);
+    let plain = Plain::new(|options| ManagerOptions { drain_grace, ..options }).await;
+    let copy = plain.world.copy(&plain.place, "copy");
+    let inside = plain.inside().await;
+    plain.map.update_shard(&plain.shard, &at(&copy)).await.unwrap();
+    assert_ended(&inside).await;
+    let inside = plain.inside_at(&copy).await;
+    plain.map.manager().recovery().detach(&copy, None).await.unwrap();
+    assert_ended(&inside).await;
+}
+
+/// By the policy that ends no transaction, a move of a shard's place is given up, and the old place serves as before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shard_may_stay_at_its_place_instead_of_ending_transactions() {
+    needs!(PostgreSql);
+    let plain = Plain::new(|options| options).await;
+    let copy = plain.world.copy(&plain.place, "copy");
+    let inside = plain.inside().await;
+    let map = plain.map.draining(Drain::GiveUp(Duration::from_millis(200)));
+    let error = map.update_shard(&plain.shard, &at(&copy)).await.unwrap_err();
+    assert_eq!(error.code().to_string(), "MappingDrainFailure");
+    assert!(error.to_string().contains(APPLICATION) && error.to_string().contains("shop"), "{error}");
+    inside.batch_execute("select 1; commit").await.unwrap();
+    assert_eq!(map.get(&5).await.unwrap().shard().location(), &plain.place);
+    plain.inside().await.batch_execute("commit").await.unwrap();
+    map.update_shard(&map.shard(&plain.place).await.unwrap(), &at(&copy)).await.unwrap();
+    plain.inside_at(&copy).await.batch_execute("commit").await.unwrap();
 }
 
 /// Transactions that cannot be ended are named: a session of a role that may not be signalled, and a prepared
@@ -83,6 +137,59 @@ async fn transactions_that_cannot_be_ended_are_named() {
     let error = map.without_drain().delete(&map.get(&5).await.unwrap()).await.unwrap_err();
     assert_eq!(error.code().to_string(), "MappingDrainFailure");
     assert!(error.to_string().contains(APPLICATION) && error.to_string().contains("shop"), "{error}");
+}
+
+/// Any role can take a fence by its number, and so keep keys from going offline. It is named, and its session is ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_takes_a_fence_by_its_number_is_ended() {
+    needs!(PostgreSql);
+    let plain = Plain::new(|options| options).await;
+    let number = "select fence & 2147483647 from __shard_management.local_mappings";
+    let number = plain.world.sql_as(MANAGER, &plain.place, number);
+    let holder = plain.inside().await;
+    holder.batch_execute(&format!("commit; select pg_advisory_lock(1380469828, {number})")).await.unwrap();
+    let map = plain.map.draining(Drain::GiveUp(Duration::from_millis(200)));
+    let error = map.offline(&map.get(&5).await.unwrap()).await.unwrap_err();
+    assert_eq!(error.code().to_string(), "MappingDrainFailure");
+    assert!(error.to_string().contains(APPLICATION) && error.to_string().contains("shop"), "{error}");
+    holder.batch_execute("select 1").await.unwrap();
+    let map = plain.map.with_grace(Duration::from_millis(100));
+    map.offline(&map.get(&5).await.unwrap()).await.unwrap();
+    assert_ended(&holder).await;
+}
+
+/// A manager that may not end the sessions of others ends its own, and waits for the others. Then it names them and the
+/// right that it does not have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manager_without_the_right_to_end_sessions_names_them() {
+    const WEAK: &str = "weak_manager";
+    needs!(PostgreSql);
+    let world = World::postgres();
+    let places = [world.database("global"), world.database("shard_a")];
+    let server = world.server().unwrap();
+    server.sql("postgres", &format!("create role {WEAK} login"));
+    for place in &places {
+        let Location::Postgres { database, .. } = place else { unreachable!("a server") };
+        server.sql("postgres", &format!("grant create on database \"{database}\" to {WEAK}"));
+    }
+    let [global, place] = places;
+    let manager =
+        ShardMapManager::create(global, CreateMode::KeepExisting, world.options_of(WEAK)).await.unwrap();
+    let map = manager.create_range_map::<i32>("ranges").await.unwrap();
+    let shard = map.create_shard(&place).await.unwrap();
+    map.add(&0, Some(&10), &shard).await.unwrap();
+    let own = inside_as(WEAK, &place).await;
+    let map = map.with_grace(Duration::from_millis(100));
+    let mapping = map.offline(&map.get(&5).await.unwrap()).await.unwrap();
+    assert_ended(&own).await;
+    map.online(&mapping).await.unwrap();
+    let other = inside_as(APPLICATION, &place).await;
+    let error = map.offline(&map.get(&5).await.unwrap()).await.unwrap_err();
+    assert_eq!(error.code().to_string(), "MappingDrainFailure");
+    let told = error.to_string();
+    assert!(told.contains(APPLICATION) && told.contains("grant pg_signal_backend"), "{told}");
+    other.batch_execute("select 1; commit").await.unwrap();
+    map.offline(&map.get(&5).await.unwrap()).await.unwrap();
 }
 
 /// By this policy no transaction is ended, and the change is given up.

@@ -75,13 +75,16 @@ impl World {
         }
     }
 
-    /// A new database of this test.
+    /// A new database of this test: of a shard, or of a global map if its name is `global`.
     pub fn database(&self, name: &str) -> Location {
         let place = self.place(name);
         match (&place, self.server) {
             (Location::Postgres { database, .. }, Some(server)) => {
                 if self.made.lock().unwrap().insert(database.to_string()) {
-                    server.create_database(database);
+                    match name {
+                        "global" => server.create_global_database(database),
+                        _ => server.create_database(database),
+                    }
                 } else {
                     server.sql(
                         database,

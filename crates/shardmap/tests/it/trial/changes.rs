@@ -12,10 +12,10 @@ use tokio_postgres::Client;
 
 use super::faults::{CHANGES_BETWEEN, Faults};
 use super::ledger::Ledger;
+use super::places::enter;
 use super::settling::settle;
 use super::stalls::Spell;
 use super::world::World;
-use crate::support::roles::APPLICATION;
 
 /// How long a lock lasts whose holder was killed.
 pub const LOCK_LEASE: Duration = Duration::from_millis(300);
@@ -149,10 +149,7 @@ pub async fn run(world: &World, seed: u64, count: usize, faults: bool) -> Change
 /// If keys are to go offline: a transaction inside that does nothing and does not end.
 async fn hold(world: &World, change: &Change) -> Option<Client> {
     let Change::Offline(mapping) = change else { return None };
-    let shard = world.shards.iter().find(|shard| shard.location() == *mapping.shard().location())?;
-    let client = shard.connect(APPLICATION).await.ok()?;
-    let sql = format!("BEGIN; SELECT __shard_management.enter('tenants', {})", mapping.low());
-    client.batch_execute(&sql).await.ok().map(|()| client)
+    enter(world, mapping).await
 }
 
 fn choose(mappings: &[Mapping<i64>], random: &mut StdRng) -> Option<Change> {

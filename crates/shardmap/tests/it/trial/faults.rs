@@ -1,20 +1,22 @@
 //! What happens to a map beside its changes: a database with two names, a restored copy, a shard that goes to another place
-//! while clients remember the old one, and managers that stop inside a transaction.
+//! ([`Places`]), and managers that stop inside a transaction.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rangehold_shardmap::operation::{Step, When};
-use rangehold_shardmap::{Code, Error, LookIn, Mapping, RangeShardMap, ShardUpdate};
+use rangehold_shardmap::{Code, Error, LookIn, Mapping, RangeShardMap};
 use rangehold_testkit::microseconds_since_1970;
 
+use super::places::{How, Places, restore, told};
 use super::process::Stopped;
 use super::settling::settle;
 use super::stalls::Spell;
-use super::world::{TENANTS, World};
+use super::world::{ShardServer, TENANTS, World};
 use crate::support::faults::Faults as StepFaults;
-use crate::support::roles::{APPLICATION, MANAGER, OWNER};
+use crate::support::roles::APPLICATION;
 
 /// One of them happens after so many changes.
 pub const CHANGES_BETWEEN: usize = 6;
@@ -25,26 +27,26 @@ enum Fault {
     SecondName,
     /// A copy of a shard, made from a backup, is attached and added.
     Copy,
-    /// A shard goes to another database.
-    Place,
+    /// A shard goes to another database, with its keys online or offline.
+    Place { online: bool },
     /// A manager stops inside the transaction of a step.
     Stop(Step),
 }
 
-/// All of them in turn.
+/// All of them in turn. The short trial of the tests comes to the first four.
 const FAULTS: [Fault; 15] = [
-    Fault::SecondName,
+    Fault::Place { online: true },
     Fault::Stop(Step::LocalSource),
+    Fault::SecondName,
     Fault::Copy,
     Fault::Stop(Step::GlobalBegin),
-    Fault::Place,
     Fault::Stop(Step::LocalTarget),
     Fault::Stop(Step::GlobalEnd),
     Fault::SecondName,
     Fault::Stop(Step::TakeOver),
     Fault::Copy,
     Fault::Stop(Step::TurnBack),
-    Fault::Place,
+    Fault::Place { online: false },
     Fault::Stop(Step::UndoTarget),
     Fault::Stop(Step::UndoSource),
     Fault::Stop(Step::UndoEnd),
@@ -69,15 +71,6 @@ impl Disturbed {
     }
 }
 
-/// A database that a shard has left.
-#[derive(Debug)]
-struct Left {
-    shard: usize,
-    database: String,
-    traces: i64,
-    kills: u32,
-}
-
 /// What happened.
 #[derive(Debug, Default)]
 pub struct Faults {
@@ -85,13 +78,10 @@ pub struct Faults {
     pub counts: BTreeMap<String, usize>,
     /// When managers stood still.
     pub stops: Vec<Spell>,
-    left: Vec<Left>,
+    pub places: Places,
     next: usize,
     databases: usize,
 }
-
-const TRACES: &str = "SELECT sum(coalesce(pg_sequence_last_value(('trace_' || t)::regclass), 0))::bigint
-    FROM generate_series(0, 23) t";
 
 impl Faults {
     /// The next of them. No server is down meanwhile. Adds what is wrong.
@@ -110,7 +100,10 @@ impl Faults {
         let happened = match fault {
             Fault::SecondName => second_name(world, map, shard).await,
             Fault::Copy => self.copy(world, map, shard).await,
-            Fault::Place => self.place(world, map, shard, random.random_bool(0.5)).await,
+            Fault::Place { online } => {
+                let how = How { online, by_last_name: random.random_bool(0.5) };
+                self.place(world, map, random.random_range(0..TENANTS), how).await
+            }
             Fault::Stop(step) => self.stop(world, map, step, random.random_range(0..TENANTS)).await,
         };
         settle(map, wrong).await;
@@ -158,40 +151,18 @@ impl Faults {
         Ok(Disturbed::Nothing)
     }
 
-    /// All keys go offline, the database is restored elsewhere, and the shard goes there. Its clients remember the old
-    /// place.
+    /// The shard of a tenant goes to another database.
     async fn place(
         &mut self,
         world: &World,
         map: &RangeShardMap<i64>,
-        shard: usize,
-        pooled: bool,
+        tenant: i64,
+        how: How,
     ) -> Result<Disturbed, String> {
-        let (server, old, new) = (&world.shards[shard], world.shards[shard].database(), self.new_database());
-        let found = map.shard(&server.location()).await.map_err(told)?;
-        let mut closed = Vec::new();
-        for mapping in map.mappings_on(&found).await.map_err(told)? {
-            world.hot.send_replace(*mapping.low());
-            let was_online = mapping.is_online();
-            let mapping = if was_online { map.offline(&mapping).await.map_err(told)? } else { mapping };
-            closed.extend(was_online.then_some(mapping));
-        }
-        restore(world, shard, &new).await;
-        let mut places = server.places(&new);
-        let place = if pooled { places.pop() } else { Some(places.swap_remove(0)) }.expect("a place");
-        let to = ShardUpdate { online: None, location: Some(place.clone()) };
-        map.update_shard(&found, &to).await.map_err(told)?;
-        server.is_at(place);
-        // The rows are counted at the new place, so a row at the old one would show.
-        let client = server.connect_to(&old, MANAGER).await.map_err(|error| error.to_string())?;
-        let sql = "SET session_replication_role = replica; DELETE FROM events; DELETE FROM guarded";
-        client.batch_execute(sql).await.map_err(|error| error.to_string())?;
-        let traces = traces(world, shard, &old).await?;
-        self.left.push(Left { shard, database: old, traces, kills: server.kills() });
-        for mapping in closed {
-            let mapping = map.lookup(mapping.low(), LookIn::Store).await.map_err(told)?;
-            map.online(&mapping).await.map_err(told)?;
-        }
+        let (mapping, new) = (map.lookup(&tenant, LookIn::Store).await.map_err(told)?, self.new_database());
+        let is_its = |shard: &Arc<ShardServer>| shard.location() == *mapping.shard().location();
+        let shard = world.shards.iter().position(is_its).ok_or("a mapping has a shard")?;
+        self.places.change(world, map, shard, &new, how).await?;
         Ok(Disturbed::Shard(shard))
     }
 
@@ -230,24 +201,6 @@ impl Faults {
             None => Ok(Disturbed::Tenants(*mapping.low(), *mapping.high().expect("the map has an end"))),
         }
     }
-
-    /// Nothing was written in a database that a shard has left. Gives its rows by attempts, which should be none, and what
-    /// is wrong.
-    pub async fn look(&self, world: &World) -> Result<(Vec<i64>, Vec<String>), String> {
-        let (mut rows, mut wrong) = (Vec::new(), Vec::new());
-        for left in &self.left {
-            let server = &world.shards[left.shard];
-            let client = server.connect_to(&left.database, OWNER).await.map_err(|error| error.to_string())?;
-            let sql = "SELECT n FROM events UNION ALL SELECT n FROM guarded";
-            let found = client.query(sql, &[]).await.map_err(|error| error.to_string())?;
-            rows.extend(found.iter().map(|row| row.get::<_, i64>(0)));
-            let now = traces(world, left.shard, &left.database).await?;
-            if server.kills() == left.kills && now != left.traces {
-                wrong.push(format!("statements ran in {}, which its shard had left", left.database));
-            }
-        }
-        Ok((rows, wrong))
-    }
 }
 
 /// A second name is refused, whatever one says that it is.
@@ -262,19 +215,6 @@ async fn second_name(world: &World, map: &RangeShardMap<i64>, shard: usize) -> R
         is_refused("a second name is attached", map.manager().recovery().attach(&place, None).await)?;
     }
     Ok(Disturbed::Nothing)
-}
-
-/// Makes a database from a backup of a shard's.
-async fn restore(world: &World, shard: usize, to: &str) {
-    let (server, of, to) = (world.shards[shard].clone(), world.shards[shard].database(), to.to_owned());
-    let restoring = tokio::task::spawn_blocking(move || server.server.restore_backup(&of, &to));
-    restoring.await.expect("a backup is restored");
-}
-
-async fn traces(world: &World, shard: usize, database: &str) -> Result<i64, String> {
-    let client = world.shards[shard].connect_to(database, OWNER).await.map_err(|error| error.to_string())?;
-    let row = client.query_one(TRACES, &[]).await.map_err(|error| error.to_string())?;
-    Ok(row.get(0))
 }
 
 /// An operation on the mapping, whose owner is dead.
@@ -296,8 +236,4 @@ fn is_refused<T>(what: &str, done: Result<T, Error>) -> Result<(), String> {
         }
         Err(error) => Err(format!("{what}: {error:?}")),
     }
-}
-
-fn told(error: Error) -> String {
-    format!("{error:?}")
 }

@@ -13,10 +13,11 @@ use rangehold_shardmap::{Location, LookIn, MappingChange};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::attempt::Attempt;
+use super::stuck;
 use super::world::Reach;
 use super::writers;
 
@@ -62,8 +63,15 @@ pub struct Writing {
 }
 
 impl Writing {
-    /// `hot` says where writers find trouble. The process ends after [`NO_MORE`].
-    pub fn start(global: &Location, number: i32, seed: u64, mut hot: watch::Receiver<i64>) -> Self {
+    /// `hot` says where writers find trouble. The process ends after [`NO_MORE`]. `stuck` hears of attempts that wait too
+    /// long.
+    pub fn start(
+        global: &Location,
+        number: i32,
+        seed: u64,
+        mut hot: watch::Receiver<i64>,
+        stuck: mpsc::UnboundedSender<String>,
+    ) -> Self {
         let task = format!("write {global} {} {seed}", number * WRITERS);
         let mut child = start(&task).spawn().expect("this program starts");
         let mut stdin = child.stdin.take().expect("a pipe");
@@ -83,6 +91,9 @@ impl Writing {
             let mut attempts = Vec::new();
             while let Ok(Some(line)) = lines.next_line().await {
                 attempts.extend(Attempt::read(&line));
+                if let Some(attempt) = stuck::read(&line) {
+                    let _ = stuck.send(attempt);
+                }
             }
             attempts
         });

@@ -1,8 +1,8 @@
 //! The program behind `cargo xtask shards`.
 //!
 //! ```text
-//! torture CHANGES SEED     changes and writers at once; fails if anything is wrong
-//! pooled CHANGES SEED      the same behind pgbouncer
+//! torture CHANGES SEED     changes and writers at once; fails if anything is wrong, or if a statement waits too long
+//! pooled CHANGES SEED      the same with the first shard behind pgbouncer
 //! mutants CHANGES SEED     the same with each known mistake in the fence; fails if one is not found
 //! measure                  what routing and the fence cost
 //! measure cache            of that, only a warm cache
@@ -32,7 +32,8 @@ async fn main() -> ExitCode {
     match words[..] {
         [kind @ ("torture" | "pooled"), changes, seed] => {
             let poolers = kind == "pooled";
-            let report = trial::torture::run(number(seed), number(changes) as usize, "", poolers).await;
+            let mut report = trial::torture::run(number(seed), number(changes) as usize, "", poolers).await;
+            report.judge_waits();
             println!("{report}");
             ExitCode::from(u8::from(!report.wrong.is_empty()))
         }
@@ -54,7 +55,10 @@ async fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("give one of: torture CHANGES SEED, mutants CHANGES SEED, measure, python PYTHON");
+            eprintln!(
+                "give one of: torture CHANGES SEED, pooled CHANGES SEED, mutants CHANGES SEED, measure, measure cache, \
+                measure scale, python PYTHON"
+            );
             ExitCode::FAILURE
         }
     }

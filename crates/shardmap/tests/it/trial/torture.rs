@@ -1,16 +1,26 @@
 //! Changes and writers at once, and the accounts afterwards.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
 
 use super::attempt::{Attempt, Outcome};
 use super::changes::{self, Changed};
 use super::process::{NO_MORE, Writing};
 use super::stalls::{Spell, longest};
+use super::stuck;
 use super::world::{LEASE, World};
 use crate::support::roles::OWNER;
 
 /// How many processes write. Each has some writers.
 const PROCESSES: i32 = 2;
+/// How long a statement may wait while keys go offline whose holder is ended: eight times the grace.
+const WAIT_FOR_DRAIN_MAX: Duration = Duration::from_secs(2);
+/// How long a statement may wait while a manager stands still: the server ends its session after 2 s or its lease,
+/// whichever is longer, and another manager then brings its operation to an end.
+const WAIT_FOR_STOPPED_MAX: Duration = LEASE.saturating_add(Duration::from_secs(5));
 
 /// What a trial found.
 #[derive(Debug)]
@@ -28,9 +38,13 @@ pub struct Report {
 /// Runs a trial. `mutant` replaces functions of the fence. Then nothing happens beside changes, since each shard that goes
 /// to another place gets the functions as they should be.
 pub async fn run(seed: u64, changes: usize, mutant: &str, poolers: bool) -> Report {
-    let world = World::start(mutant, poolers).await;
-    let start = |number| Writing::start(world.reach.global(), number, seed, world.hot.subscribe());
+    let world = Arc::new(World::start(mutant, poolers).await);
+    let (tells, told) = mpsc::unbounded_channel();
+    let asking = tokio::spawn(stuck::ask(world.clone(), told));
+    let start =
+        |number| Writing::start(world.reach.global(), number, seed, world.hot.subscribe(), tells.clone());
     let writing: Vec<Writing> = (0..PROCESSES).map(start).collect();
+    drop(tells);
     let mut changed = changes::run(&world, seed, changes, mutant.is_empty()).await;
     world.hot.send_replace(NO_MORE);
     let mut attempts = Vec::new();
@@ -49,9 +63,28 @@ pub async fn run(seed: u64, changes: usize, mutant: &str, poolers: bool) -> Repo
             wrong.push(format!("{} of tenant {}: {}", one.door, one.tenant, one.what));
         }
     }
+    wrong.extend(asking.await.expect("the servers are asked"));
     wrong.extend(accounts(&world, &changed, &attempts).await);
     let stalled = [&changed.drains, &changed.faults.stops].map(|spells| longest(&attempts, spells, &outages));
     Report { changed, counts, stalled, wrong }
+}
+
+impl Report {
+    /// Adds to what is wrong if a statement waited longer than there is a reason for. Only for runs on a machine that has
+    /// little else to do.
+    pub fn judge_waits(&mut self) {
+        let limits = [
+            (WAIT_FOR_DRAIN_MAX, "while keys went offline whose holder was ended"),
+            (WAIT_FOR_STOPPED_MAX, "while a manager stood still"),
+        ];
+        for (waited, (limit, when)) in self.stalled.into_iter().zip(limits) {
+            let waited = Duration::from_micros(waited.try_into().unwrap_or_default());
+            if waited > limit {
+                self.wrong
+                    .push(format!("a statement waited {waited:.1?} {when}, and {limit:.1?} is the limit"));
+            }
+        }
+    }
 }
 
 /// Every attempt that was answered with success is there once and whole; of those that were refused nothing;
@@ -66,7 +99,7 @@ async fn accounts(world: &World, changed: &Changed, attempts: &[Attempt]) -> Vec
             *found.entry(row.get(0)).or_default() += row.get::<_, i64>(1);
         }
     }
-    let (left, mut wrong) = changed.faults.look(world).await.expect("all servers run again");
+    let (left, mut wrong) = changed.faults.places.look(world).await.expect("all servers run again");
     for n in left {
         *found.entry(n).or_default() += 1;
     }

@@ -50,7 +50,7 @@ const TABLES: &str = "
 pub type End = JoinHandle<Option<String>>;
 
 /// A plain connection.
-async fn plain(port: u16, database: &str, role: &str) -> Result<(Client, End), Error> {
+pub async fn plain(port: u16, database: &str, role: &str) -> Result<(Client, End), Error> {
     let address = format!("host=127.0.0.1 port={port} user={role} dbname={database}");
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
     let end = tokio::spawn(async move {
@@ -240,7 +240,7 @@ impl World {
     pub async fn start(mutant: &str, poolers: bool) -> World {
         let starting = tokio::task::spawn_blocking(move || {
             let global = PostgresServer::start();
-            global.create_database("global");
+            global.create_global_database("global");
             (global, (0..SHARDS).map(|_| Arc::new(ShardServer::start(poolers))).collect::<Vec<_>>())
         });
         let (global_server, shards) = starting.await.expect("servers");
@@ -267,6 +267,16 @@ impl World {
             client.batch_execute(mutant).await.expect("a mutant");
         }
         world
+    }
+
+    /// The ports of all servers, and those of the poolers.
+    pub fn ports(&self) -> (Vec<u16>, Vec<u16>) {
+        let servers = self.shards.iter().map(|shard| shard.server.port());
+        let poolers = self.shards.iter().filter_map(|shard| shard.pooler.as_ref());
+        (
+            [self.global_server.port()].into_iter().chain(servers).collect(),
+            poolers.map(Pooler::port).collect(),
+        )
     }
 
     /// How a role reaches the global map's database.

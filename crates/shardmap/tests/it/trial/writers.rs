@@ -17,6 +17,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::attempt::{Attempt, Outcome};
+use super::stuck::{self, Stage};
 use super::world::{End, GRACE, Reach, TENANTS};
 
 const INSERT: &str = "INSERT INTO events VALUES ($1, $2, $3)";
@@ -69,13 +70,14 @@ struct Writer {
     reach: Arc<Reach>,
     map: RangeShardMap<i64>,
     random: StdRng,
+    stage: Stage,
 }
 
 /// Writes until it is told to stop, and prints each attempt.
 pub async fn run(reach: Arc<Reach>, number: i32, seed: u64, stop: Arc<AtomicBool>) {
     let map = reach.route(&format!("writer {number}")).await;
     let random = StdRng::seed_from_u64(seed + number as u64);
-    let mut writer = Writer { number, reach, map, random };
+    let mut writer = Writer { number, reach, map, random, stage: Stage::default() };
     let mut n = i64::from(number) << 32;
     while !stop.load(Ordering::Relaxed) {
         n += 1;
@@ -98,18 +100,31 @@ impl Writer {
             _ => Duration::ZERO,
         };
         let rows = if matches!(door, Door::Single | Door::Guard) { 1 } else { 2 };
-        let began = microseconds_since_1970();
-        let result = match door {
-            Door::Single | Door::Transaction | Door::Copy => {
-                self.through_ours(door, isolation.0, tenant, n, pause).await
-            }
-            Door::Guard | Door::GuardCopy => self.through_guard(door, isolation.1, tenant, n, pause).await,
-        };
+        let (began, stage) = (microseconds_since_1970(), self.stage.clone());
+        let name = || format!("{door:?} {n} of tenant {tenant}");
+        let result = stuck::within_limit(self.write(door, isolation, tenant, n, pause), name, &stage).await;
+        let result = result.unwrap_or_else(|| Err((Outcome::Unknown, "stuck".to_owned())));
         let (outcome, what) = result.err().unwrap_or((Outcome::Written, String::new()));
         let ended = microseconds_since_1970();
         let pause =
             if door == Door::Single { 0 } else { pause.as_micros().try_into().expect("a short pause") };
         Attempt { n, rows, outcome, door: format!("{door:?}"), tenant, began, ended, pause, what }
+    }
+
+    async fn write(
+        &mut self,
+        door: Door,
+        isolation: (Isolation, &str),
+        tenant: i64,
+        n: i64,
+        pause: Duration,
+    ) -> Result<(), (Outcome, String)> {
+        match door {
+            Door::Single | Door::Transaction | Door::Copy => {
+                self.through_ours(door, isolation.0, tenant, n, pause).await
+            }
+            Door::Guard | Door::GuardCopy => self.through_guard(door, isolation.1, tenant, n, pause).await,
+        }
     }
 
     async fn through_ours(
@@ -121,8 +136,10 @@ impl Writer {
         pause: Duration,
     ) -> Result<(), (Outcome, String)> {
         let work = async {
+            self.stage.is("a connection of ours");
             let mut connection = self.map.open_connection_for_key(&tenant, &self.reach.routing).await?;
             let row: [Typed<'_>; 3] = [(&tenant, Type::INT8), (&self.number, Type::INT4), (&n, Type::INT8)];
+            self.stage.is("its first statement");
             if door == Door::Single {
                 connection.execute_typed(INSERT, &row).await?;
                 return Ok(());
@@ -131,13 +148,16 @@ impl Writer {
             if door == Door::Transaction {
                 transaction.execute_typed(INSERT, &row).await?;
                 tokio::time::sleep(pause).await;
+                self.stage.is("its second statement");
                 transaction.execute_typed(INSERT, &row).await?;
             } else {
                 let mut copy = transaction.copy_in("COPY events FROM STDIN").await?;
                 tokio::time::sleep(pause).await;
+                self.stage.is("the end of its COPY");
                 copy.send(self.lines(tenant, n)).await?;
                 copy.finish().await?;
             }
+            self.stage.is("COMMIT");
             transaction.commit().await
         };
         match work.await {
@@ -157,17 +177,21 @@ impl Writer {
     ) -> Result<(), (Outcome, String)> {
         // Where it was, most of the time; so that old knowledge is tried too.
         let look = if self.random.random_bool(0.2) { LookIn::Store } else { LookIn::CacheThenStore };
+        self.stage.is("the place of its tenant");
         let place = match self.map.lookup(&tenant, look).await {
             Ok(mapping) => mapping.shard().location().clone(),
             Err(error) => return Err(judge(&Failed::Ours(error.into()))),
         };
+        self.stage.is("a plain connection");
         let (client, end) = connect(&self.reach, &place).await?;
         let mut committing = false;
         let work = async {
+            self.stage.is("BEGIN");
             client
                 .batch_execute(&format!("BEGIN ISOLATION LEVEL {isolation}; SELECT count(*) FROM pg_class"))
                 .await?;
             tokio::time::sleep(pause).await;
+            self.stage.is("its rows, through the guard");
             if door == Door::Guard {
                 client
                     .execute("INSERT INTO guarded VALUES ($1, $2, $3)", &[&tenant, &self.number, &n])
@@ -179,6 +203,7 @@ impl Writer {
                 sink.finish().await?;
             }
             committing = true;
+            self.stage.is("COMMIT");
             client.batch_execute("COMMIT").await
         };
         let Err(error) = work.await else { return Ok(()) };
@@ -189,6 +214,7 @@ impl Writer {
         if outcome == Outcome::Unknown {
             // An idle session that was ended is told so when nobody asked it anything.
             drop(client);
+            self.stage.is("the end of its session");
             let ended = end.await.ok().flatten();
             let reason = match ended.as_deref().or(code.as_deref()) {
                 Some(code @ ("57P01" | "08P01")) => Some(code),
