@@ -4,7 +4,7 @@
 //! with four writers each work at three isolation levels, through our connection, through the guard, and by COPY. No
 //! role is a superuser. The map is changed at random; every fourth change is given up half-way, as if the manager were
 //! killed, and servers lose power now and then. In between, a second name of a shard and a restored copy of one are added
-//! and attached, shards go to another database while clients remember the old one, and managers are stopped by SIGSTOP
+//! and attached, shards go to another database, with their keys online or offline, while clients remember the old one, and managers are stopped by SIGSTOP
 //! inside the transaction of each step. No statement may run on a shard that has lost its key, no acknowledged row may be
 //! missing or twice, and after each error it must be right to try again. The report has the longest wait of a statement
 //! while keys went offline whose holder was ended, and while a manager stood still. A longer wait than there is a reason for is

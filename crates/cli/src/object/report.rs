@@ -1,6 +1,5 @@
 //! What a command with many jobs tells: a line while it works, and a summary at its end.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::limits::MAPPINGS_OF_A_SHORT_CHANGE_MAX;
 use crate::location::Location;
 use crate::rows::{MapRow, ShardRow, read_local_mapping};
-use crate::store::{Drain, Failure, Row, Schema, StoreError, Tx, expect_version};
+use crate::store::{Failure, Row, Schema, StoreError, Tx, expect_version};
 
 /// A mapping in a shard, with the fences of the mappings from which it was made.
 pub(super) struct Held {

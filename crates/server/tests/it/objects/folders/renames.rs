@@ -17,8 +17,9 @@ type Rows = BTreeMap<Vec<u8>, Bytes>;
 
 impl Service {
     /// All rows of the service.
-    async fn rows(&self) -> Rows {
-        let scan = self.node.router().scan(&KeyRange::whole(), Rows::new, |rows: &mut Rows, key, value| {
+    async fn all_rows(&self) -> Rows {
+        let whole = KeyRange::whole();
+        let scan = self.node.router().scan(&whole, Rows::new, |rows: &mut Rows, key, value| {
             rows.insert(key.to_vec(), value.clone());
             Visit::Next
         });
@@ -73,10 +74,10 @@ async fn a_rename_writes_as_much_for_ten_thousand_objects_as_for_one() {
     let mut written = Vec::new();
     for (folder, new, objects) in [("one/", "1/", 1), ("many/", "n/", 10_000)] {
         service.fill(folder, objects).await;
-        let (rows, batches) = (service.rows().await, service.batches());
+        let (rows, batches) = (service.all_rows().await, service.batches());
         assert!(rows.len() > objects, "{} rows", rows.len());
         assert_eq!(service.renames(folder, new).await, 200);
-        written.push((changed(&rows, &service.rows().await), service.batches() - batches));
+        written.push((changed(&rows, &service.all_rows().await), service.batches() - batches));
     }
     // The old name, the new one, the folder, the number of changes; and the operation, as a batch of its own.
     assert_eq!(written, [(5, 2); 2]);
