@@ -239,10 +239,10 @@ impl World {
     pub fn break_table(&self, place: &Location, table: &str) {
         if self.is_postgres() {
             let sql = format!(
-                "create or replace function public.broken() returns trigger language plpgsql as
+                "create or replace function @broken() returns trigger language plpgsql as
                     'begin raise exception ''broken by a test''; end';
                 create trigger broken before insert or update or delete on @{table}
-                    for each statement execute function public.broken()"
+                    for each statement execute function @broken()"
             );
             self.sql(place, &sql);
         } else {

@@ -40,6 +40,7 @@ impl Service {
 
     /// Names and prefixes of a page, and what leads to the next one.
     async fn page(&self, query: &str) -> (Vec<String>, Option<String>) {
+        let first = query.split("&pageToken").next().unwrap_or_default();
         let page = self.object_json("GET", &format!("/storage/v1/b/tree/o?{query}"), "").await;
         let texts = |list: &Value, text: fn(&Value) -> &Value| {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
@@ -47,7 +48,7 @@ impl Service {
         };
         let mut shown = texts(&page["items"], |item| &item["name"]);
         shown.extend(texts(&page["prefixes"], |prefix| prefix));
-        (shown, page["nextPageToken"].as_str().map(|token| format!("{query}&pageToken={token}")))
+        (shown, page["nextPageToken"].as_str().map(|token| format!("{first}&pageToken={token}")))
     }
 
     /// All that the pages from here on show.
