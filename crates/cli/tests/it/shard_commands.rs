@@ -59,16 +59,16 @@ impl Shards {
         let (mut bytes, mut piece) = (Vec::new(), [0; 1024]);
         loop {
             let count = terminal.read(&mut piece).unwrap();
+            if count == 0 {
+                break;
+            }
             bytes.extend_from_slice(&piece[..count]);
-            let written = String::from_utf8_lossy(&bytes).into_owned();
-            if written.contains(awaited) {
+            if String::from_utf8_lossy(&bytes).contains(awaited) {
                 drop(holder.take());
             }
-            if count == 0 {
-                child.wait().unwrap();
-                return written;
-            }
         }
+        child.wait().unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 

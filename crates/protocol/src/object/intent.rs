@@ -100,7 +100,7 @@ impl Standing {
                 Decision::Undone => Self::Stays,
             });
         }
-        let head = head.map(|row| Head::decode(row)).transpose()?;
+        let head = head.map(Head::decode).transpose()?;
         let is_there = head.and_then(|head| head.intent).is_some_and(|now| now == *intent);
         Ok(if is_there { Self::Stays } else { Self::Changed })
     }
@@ -308,5 +308,5 @@ fn unchanged<T>(answer: T) -> Outcome<T> {
 }
 
 fn head(row: &Option<Bytes>) -> Result<Option<Head>, ObjectError> {
-    row.as_ref().map(|row| Head::decode(row)).transpose()
+    row.as_ref().map(Head::decode).transpose()
 }

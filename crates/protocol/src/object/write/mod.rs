@@ -140,7 +140,7 @@ impl Name<'_> {
         if let Some(live) = live.filter(|live| live.id.0 == number) {
             return Ok(live);
         }
-        let older = row(rows, 1).map(|row| Generation::decode(row)).transpose()?;
+        let older = row(rows, 1).map(Generation::decode).transpose()?;
         let older = older.filter(|older| matches!(older.state, State::Noncurrent(_)));
         Ok(older.ok_or_else(|| self.missing(generation))?)
     }

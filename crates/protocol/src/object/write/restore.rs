@@ -42,7 +42,7 @@ impl Judge for Restore<'_> {
     fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
         let now = micros(stamp);
         let old = live(row(rows, 0))?;
-        let deleted = row(rows, 1).map(|row| Generation::decode(row)).transpose()?;
+        let deleted = row(rows, 1).map(Generation::decode).transpose()?;
         let Some(deleted) = deleted else {
             return Err(match old {
                 Some(old) if old.id == self.generation => self.not_deleted().into(),

@@ -129,27 +129,28 @@ async fn a_request_above_the_rate_waits_and_is_counted_as_late() {
     // Five reads a second.
     let service = paused(Rules::documented().scaled(0.001)).await;
     let read = Request::new("GET", "/storage/v1/b/photos/o/none", &[], b"");
-    let late = in_one_moment(async {
+    let mut late = None;
+    in_one_moment(async {
         for _ in 0..5 {
             assert_eq!(service.send_object(&read).await.status, 404);
         }
         assert_eq!(metric(&service, "late_total").await, 0.0);
         let (address, read) = (service.running.object_address.expect("objects are served"), read.clone());
-        let late = tokio::spawn(async move {
+        let sent = tokio::spawn(async move {
             let begun = Instant::now();
             (exchange(address, &read).await.status, begun.elapsed())
         });
-        while metric(&service, "late_total").await == 0.0 && !late.is_finished() {
+        while metric(&service, "late_total").await == 0.0 && !sent.is_finished() {
             yield_now().await;
         }
         // Others are answered meanwhile.
         for _ in 0..3 {
             service.object_json("GET", "/storage/v1/b/photos", "").await;
         }
-        late
+        late = Some(sent);
     })
     .await;
-    let (status, waited) = late.await.expect("an answer");
+    let (status, waited) = late.expect("it was sent").await.expect("an answer");
     assert_eq!(status, 404);
     assert!(waited >= Duration::from_millis(200), "{waited:?}");
     assert_eq!(metric(&service, "late_total").await, 1.0);
