@@ -6,7 +6,8 @@ use std::fmt;
 const ENDED: [&str; 2] = ["57P01", "08P01"];
 /// The end of a session, if the driver has read it between two requests: the next one finds the connection closed, and has
 /// no code.
-const CLOSED_AT_COMMIT: &str = "ours: OutcomeUnknown of a closed connection";
+const CLOSED_AT_COMMIT: [&str; 2] =
+    ["ours: OutcomeUnknown of a closed connection", "plain client: closed at COMMIT"];
 /// How a line begins that tells of an attempt.
 const LINE: &str = "attempt\t";
 
@@ -45,7 +46,7 @@ impl Attempt {
     /// Whether nobody can tell if it was done, because its session was ended. A drain may end a session while its COMMIT is
     /// under way. Then nobody can tell which came first.
     pub fn was_ended(&self) -> bool {
-        self.what == CLOSED_AT_COMMIT || ENDED.iter().any(|code| self.what.ends_with(code))
+        CLOSED_AT_COMMIT.contains(&self.what.as_str()) || ENDED.iter().any(|code| self.what.ends_with(code))
     }
 
     /// An attempt from its line. `None` for another line.

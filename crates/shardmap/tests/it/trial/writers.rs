@@ -221,6 +221,9 @@ impl Writer {
                 Some(_) => None,
                 None => lost.then_some("closed"),
             };
+            if committing && ended.is_none() && lost {
+                what = "plain client: closed at COMMIT".to_owned();
+            }
             // Without a COMMIT nothing may be there.
             if !committing && let Some(reason) = reason {
                 (outcome, what) = (Outcome::Refused, format!("plain client: {reason} before COMMIT"));
