@@ -92,17 +92,29 @@ impl Tally {
             line += &format!(", {} so far", HumanBytes(moving));
         }
         let moved = self.bytes + moving;
-        if moved == 0 || elapsed < RATE_AFTER {
+        if elapsed < RATE_AFTER {
             return line;
         }
-        let rate = moved as f64 / elapsed.as_secs_f64();
-        line += &format!(", {}/s", HumanBytes(rate as u64));
-        let left = self.found_bytes.saturating_sub(passed);
-        if self.listings == 0 && left > 0 {
-            line += &format!(", {:#} left", HumanDuration(Duration::from_secs_f64(left as f64 / rate)));
+        let per_second = |count: u64| count as f64 / elapsed.as_secs_f64();
+        if moved > 0 {
+            line += &format!(", {}/s", HumanBytes(per_second(moved) as u64));
+        } else if self.done > 0 {
+            line += &format!(", {}/s", HumanCount(per_second(self.done) as u64));
         }
-        line
+        let ended = self.done + self.skipped + self.not_begun + self.failed;
+        let bytes_left = left(self.found_bytes.saturating_sub(passed), per_second(moved));
+        // Many small files take longer than their bytes.
+        let jobs_left = left(self.found.saturating_sub(ended), per_second(self.done));
+        match bytes_left.max(jobs_left) {
+            Some(left) if self.listings == 0 => line + &format!(", {:#} left", HumanDuration(left)),
+            _ => line,
+        }
     }
+}
+
+/// How long the rest takes at this rate; `None` if there is no rest, or nothing has been done yet.
+fn left(rest: u64, per_second: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(rest as f64 / per_second).ok().filter(|_| rest > 0)
 }
 
 #[cfg(test)]
@@ -147,7 +159,7 @@ mod tests {
         tally.ended(4 * MIB, &Ended::Done(4 * MIB));
         assert_eq!(
             line(&tally, 0, 4),
-            "copied 1, skipped 1, failed 1 of 4, 7.00 MiB of 8.00 MiB, 1.00 MiB/s, 1s left"
+            "copied 1, skipped 1, failed 1 of 4, 7.00 MiB of 8.00 MiB, 1.00 MiB/s, 4s left"
         );
         tally.ended(MIB, &Ended::NotBegun);
         assert_eq!(
@@ -167,10 +179,20 @@ mod tests {
         for _ in 0..1_234 {
             tally.ended(0, &Ended::Done(0));
         }
-        assert_eq!(tally.line("moved", 0, Duration::from_secs(9)), "moved 1,234 of 1,500");
+        assert_eq!(tally.line("moved", 0, Duration::from_secs(9)), "moved 1,234 of 1,500, 137/s, 2s left");
         let mut input = Tally::default();
         input.found(0);
         assert_eq!(line(&input, 512 * KIB, 2), "copied 0 of 1, 512.00 KiB so far, 256.00 KiB/s");
+    }
+
+    #[test]
+    fn the_rest_takes_as_long_as_its_files_where_these_are_small() {
+        let mut tally = Tally::default();
+        tally.found(64 * MIB);
+        (0..300).for_each(|_| tally.found(KIB));
+        tally.ended(64 * MIB, &Ended::Done(64 * MIB));
+        (0..99).for_each(|_| tally.ended(KIB, &Ended::Done(KIB)));
+        assert_eq!(line(&tally, 0, 10), "copied 100 of 301, 64.10 MiB of 64.29 MiB, 6.41 MiB/s, 20s left");
     }
 
     #[test]
