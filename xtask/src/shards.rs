@@ -1,15 +1,15 @@
 //! `cargo xtask shards`: tries the fence of shard maps under load and failures, and measures what it costs.
 //!
-//! A global map and three PostgreSQL servers as shards. Two processes
-//! with four writers each work at three isolation levels, through our connection, through the guard, and by COPY. No
-//! role is a superuser. The map is changed at random; every fourth change is given up half-way, as if the manager were
-//! killed, and servers lose power now and then. In between, a second name of a shard and a restored copy of one are added
-//! and attached, shards go to another database, with their keys online or offline, while clients remember the old one, and managers are stopped by SIGSTOP
-//! inside the transaction of each step. No statement may run on a shard that has lost its key, no acknowledged row may be
-//! missing or twice, and after each error it must be right to try again. The report has the longest wait of a statement
-//! while keys went offline whose holder was ended, and while a manager stood still. A longer wait than there is a reason for is
-//! wrong too. The same follows with pgbouncer before the first shard's server. Then round trips, CPU and routing from a warm
-//! cache are measured.
+//! A global map and three PostgreSQL servers as shards. Two processes with four writers each work at three isolation
+//! levels, through our connection, through the guard, and by COPY. No role is a superuser. The map is changed at
+//! random; every fourth change is given up half-way, as if the manager were killed, and servers lose power now and
+//! then. In between, a second name of a shard and a restored copy of one are added and attached, shards go to another
+//! database, with their keys online or offline, while clients remember the old one, and managers are stopped by SIGSTOP
+//! inside the transaction of each step. No statement may run on a shard that has lost its key, no acknowledged row may
+//! be missing or twice, and after each error it must be right to try again. The report has the longest wait of a
+//! statement while keys went offline whose holder was ended, and while a manager stood still. With `--waits` a longer
+//! wait than there is a reason for is wrong too. The same follows with pgbouncer before the first shard's server. Then
+//! round trips, CPU and routing from a warm cache are measured.
 //!
 //! With `--mutants` two known mistakes are put into the fence, and each must be found.
 //!
@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Put known mistakes into the fence, and expect to find them.
     #[arg(long)]
     mutants: bool,
+    /// Fail, too, if a statement waits longer than its limit; for a machine that has little else to do.
+    #[arg(long, conflicts_with_all = ["mutants", "measure"])]
+    waits: bool,
     /// Only measure.
     #[arg(long, conflicts_with = "mutants")]
     measure: bool,
@@ -52,7 +55,8 @@ pub(crate) fn run_trials(arguments: &Arguments) -> Result<()> {
     if !arguments.measure {
         for trial in ["torture", "pooled"] {
             println!("{trial}: {changes} changes");
-            run(Command::new(&program).args([trial, &changes, &seed]))?;
+            let waits = arguments.waits.then_some("waits");
+            run(Command::new(&program).args([trial, &changes, &seed]).args(waits))?;
         }
     }
     run(Command::new(&program).arg("measure"))

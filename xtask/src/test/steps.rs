@@ -54,7 +54,7 @@ pub(super) const SOAK: &[(&str, &[&str])] = &[
     ("space", &["space"]),
     ("verdicts", &["verdicts"]),
     ("balance", &["balance"]),
-    ("shards", &["shards", "--changes", "500"]),
+    ("shards", &["shards", "--changes", "500", "--waits"]),
     ("ranges", &["ranges", "--release"]),
     ("cloud", &["cloud"]),
 ];

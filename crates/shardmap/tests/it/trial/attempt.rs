@@ -6,8 +6,9 @@ use std::fmt;
 const ENDED: [&str; 2] = ["57P01", "08P01"];
 /// The end of a session, if the driver has read it between two requests: the next one finds the connection closed, and has
 /// no code.
-const CLOSED_AT_COMMIT: [&str; 2] =
-    ["ours: OutcomeUnknown of a closed connection", "plain client: closed at COMMIT"];
+const CLOSED_AT_COMMIT: &str = "ours: OutcomeUnknown of a closed connection";
+/// How the words of a plain client end whose session was ended at its COMMIT.
+pub const AT_COMMIT: &str = " at COMMIT";
 /// How a line begins that tells of an attempt.
 const LINE: &str = "attempt\t";
 
@@ -46,7 +47,8 @@ impl Attempt {
     /// Whether nobody can tell if it was done, because its session was ended. A drain may end a session while its COMMIT is
     /// under way. Then nobody can tell which came first.
     pub fn was_ended(&self) -> bool {
-        CLOSED_AT_COMMIT.contains(&self.what.as_str()) || ENDED.iter().any(|code| self.what.ends_with(code))
+        let ends = |end: &&str| self.what.ends_with(*end);
+        self.what == CLOSED_AT_COMMIT || ends(&AT_COMMIT) || ENDED.iter().any(ends)
     }
 
     /// An attempt from its line. `None` for another line.

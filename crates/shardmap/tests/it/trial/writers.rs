@@ -16,7 +16,7 @@ use rangehold_testkit::microseconds_since_1970;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-use super::attempt::{Attempt, Outcome};
+use super::attempt::{AT_COMMIT, Attempt, Outcome};
 use super::stuck::{self, Stage};
 use super::world::{End, GRACE, Reach, TENANTS};
 
@@ -211,7 +211,9 @@ impl Writer {
         // The server's last words are lost if the client sends a statement just as the session is ended.
         let lost = error.is_closed() || error.source().is_some_and(|cause| cause.is::<io::Error>());
         let (mut outcome, mut what) = judge(&Failed::Plain(error));
-        if outcome == Outcome::Unknown {
+        // The server may say so after it has committed.
+        let ended_at_commit = committing && code.as_deref() == Some("57P01");
+        if outcome == Outcome::Unknown || ended_at_commit {
             // An idle session that was ended is told so when nobody asked it anything.
             drop(client);
             self.stage.is("the end of its session");
@@ -221,12 +223,12 @@ impl Writer {
                 Some(_) => None,
                 None => lost.then_some("closed"),
             };
-            if committing && ended.is_none() && lost {
-                what = "plain client: closed at COMMIT".to_owned();
-            }
-            // Without a COMMIT nothing may be there.
-            if !committing && let Some(reason) = reason {
-                (outcome, what) = (Outcome::Refused, format!("plain client: {reason} before COMMIT"));
+            // Without a COMMIT nothing may be there. A COMMIT that met the end may have been done.
+            if let Some(reason) = reason {
+                (outcome, what) = match committing {
+                    true => (Outcome::Unknown, format!("plain client: {reason}{AT_COMMIT}")),
+                    false => (Outcome::Refused, format!("plain client: {reason} before COMMIT")),
+                };
             }
         }
         Err((outcome, what))
