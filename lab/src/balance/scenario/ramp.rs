@@ -3,13 +3,16 @@
 //! what the servers bear. (If the others use half of it, 0.003 % is refused.)
 //!
 //! What a bucket bears at a time is a rule of Google's documents: 1,000 writes a second at first, and at most twice as
-//! much after every 20 minutes in which it is used. The rule is written down here as arithmetic; the code that
-//! enforces it is `capacity` of the crate `map`, which also cuts the names. The scenario tries whether the finder's verdicts and the planner's splits and moves
-//! keep up with it: each range bears 1,000/s. The verdict is calculated and not found, as names are spread evenly over
-//! the digits. Reads go with the writes, five for each, and are not counted twice.
+//! much after every 20 minutes in which it is used. The real [`Capacity`] of the crate `map` decides that, on the clock of the
+//! scenario: it is asked for names of all sixteen digits in each step, and cuts them. What it lets in is the load of the bucket's ranges.
+//! So the scenario tries whether the finder's verdicts and the planner's splits and moves keep up with it: each range bears
+//! 1,000/s. The verdict is calculated and not found, as names are spread evenly over the digits. Reads go with the writes,
+//! five for each, and are not counted twice.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use rangehold_map::capacity::{Capacity, Rules, Usage};
 use rangehold_map::load::LoadPolicy;
 use rangehold_map::plan::Policy;
 
@@ -49,23 +52,16 @@ pub(super) fn run(outcome: &mut Outcome) {
     }
 }
 
-/// What a bucket bears: doubled when it was used, for 20 minutes, for more than half.
-struct Budget {
-    bears: f64,
-    used_since: Option<f64>,
-}
+/// The bucket's names begin with so many digits.
+const DIGITS: u32 = 16;
 
-impl Budget {
-    /// What is let through of `wanted`.
-    fn let_through(&mut self, wanted: f64, now: f64) -> f64 {
-        if wanted <= self.bears / 2.0 {
-            self.used_since = None;
-        } else if now - *self.used_since.get_or_insert(now) >= TWENTY_MINUTES {
-            self.bears *= 2.0;
-            self.used_since = Some(now);
-        }
-        wanted.min(self.bears)
-    }
+/// What is let through at a time of so many writes a second, which are new names of all digits.
+fn let_through(capacity: &mut Capacity, wanted: f64, now: f64) -> f64 {
+    let now = Duration::from_secs_f64(now);
+    capacity.tick(now, now);
+    let each = wanted / f64::from(DIGITS);
+    let name = |digit: u32| format!("{digit:x}/{:08}", now.as_secs());
+    (0..DIGITS).map(|digit| capacity.pour(now, name(digit).as_bytes(), Usage::Write, each)).sum()
 }
 
 /// What happened to the bucket, step by step, and where it is at the end.
@@ -80,7 +76,7 @@ struct Ramp {
 }
 
 impl Ramp {
-    /// The share of the bucket's requests before a time that was not answered, by its budget or later.
+    /// The share of the bucket's requests before a time that was not answered, by its capacity or later.
     fn failed_share(&self, until: f64) -> f64 {
         let steps = self.times.partition_point(|time| *time < until);
         let answered = self.wanted[..steps].iter().zip(&self.answered);
@@ -97,11 +93,12 @@ fn live(doubling: f64) -> Ramp {
     let mut cells = even(RANGES, OTHERS, 22);
     cells[(BUCKET.start / CELL) as usize] = 0.0;
     let mut world = World::new(setting, Demand::new(&cells, 1));
-    let mut budget = Budget { bears: FIRST, used_since: None };
+    let rules = Rules { writes: FIRST, ..Rules::documented() };
+    let mut capacity = Capacity::new(rules, Duration::ZERO, Duration::ZERO, 5);
     let (mut ramp, mut everybody) = (Ramp::default(), Vec::new());
     world.run(TWO_HOURS, |world| {
         let want = (FIRST * (world.now / doubling).floor().exp2()).min(LAST);
-        let through = budget.let_through(want, world.now);
+        let through = let_through(&mut capacity, want, world.now);
         world.demand.pieces = vec![Piece { low: BUCKET.start, high: BUCKET.end, rate: through }];
         ramp.times.push(world.now);
         ramp.wanted.push(want);
@@ -116,4 +113,34 @@ fn live(doubling: f64) -> Ramp {
     ramp.ranges = flows.len();
     ramp.servers = flows.iter().map(|flow| flow.server).collect::<BTreeSet<_>>().len();
     ramp
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes that are let through in each second, if the load doubles after so many.
+    fn through(doubling: u32) -> Vec<(f64, f64)> {
+        let mut capacity = Capacity::new(Rules::documented(), Duration::ZERO, Duration::ZERO, 5);
+        let second = |second: u32| {
+            let wanted = (FIRST * f64::from(1_u32 << (second / doubling).min(10))).min(LAST);
+            (wanted, let_through(&mut capacity, wanted, f64::from(second)))
+        };
+        (0..TWO_HOURS as u32).map(second).collect()
+    }
+
+    #[test]
+    fn a_load_that_doubles_in_20_minutes_is_let_through_to_the_last_write() {
+        let through = through(TWENTY_MINUTES as u32);
+        assert!(through.iter().all(|(wanted, through)| wanted == through));
+        assert_eq!(through[through.len() - 1].1, LAST);
+    }
+
+    #[test]
+    fn one_that_doubles_in_5_minutes_gets_twice_as_much_after_each_20() {
+        let through = through(TWENTY_MINUTES as u32 / 4);
+        let at = |minute: usize| through[60 * minute + 30].1;
+        assert_eq!([at(4), at(10), at(19), at(30), at(50)], [1_000.0, 1_000.0, 1_000.0, 2_000.0, 4_000.0]);
+        assert_eq!([at(70), at(110)], [8_000.0, LAST]);
+    }
 }
