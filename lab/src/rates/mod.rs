@@ -1,9 +1,13 @@
 //! `cargo xtask objects --rates simulated|live`: how buckets bear load that doubles, by the form of their names.
 //!
-//! *Simulated*: the pure rules of the crate `map` at full rates, on a virtual clock. *Live*: one of the stories with real
-//! clients and a real server, a hundredth of the rates, and a clock of the ramp that runs twenty times as fast.
-//! Both print what was asked for and what was let in, and draw curves.
+//! *Simulated*: the pure rules of the crate `map` at full rates, on a virtual clock. *Live*: real clients and real servers, at a
+//! hundredth of the rates, and with a clock of the ramp that runs twenty times as fast.
+//!
+//! Both print what was asked for and what was let in, and draw curves. Both fail if a story is not as `docs/objects.md` says: the
+//! error names the story, what was expected and what was seen.
 
+mod expected;
+mod judge;
 mod live;
 mod play;
 mod story;
@@ -14,7 +18,7 @@ use anyhow::{Context, Result};
 use rangehold_map::names::findings;
 
 use crate::balance::{Curve, draw_curves};
-use crate::bench::Build;
+use crate::bench::{Build, Missed};
 use story::STORIES;
 
 /// Which rates are tried.
@@ -35,8 +39,9 @@ pub(crate) fn run(rates: Rates, pictures: Option<&Path>, build: &Build) -> Resul
 }
 
 fn simulated(pictures: Option<&Path>) -> Result<()> {
+    let mut missed = Missed::default();
     for story in &STORIES {
-        let played = play::play(story, play::PARTS);
+        let played = play::play(story);
         println!("{}: {}", story.file, story.title);
         for (minute, line) in played.table() {
             println!("  minute {minute:>4}: {line}");
@@ -45,19 +50,23 @@ fn simulated(pictures: Option<&Path>) -> Result<()> {
         for finding in findings(&earlier, &later) {
             println!("  {}", finding.sentence());
         }
-        draw(pictures, story.file, played.curves())?;
+        for sentence in judge::missed(story, &played) {
+            println!("  MISS {sentence}");
+            missed.note(true, || sentence);
+        }
+        draw(pictures, story.file, "writes", played.curves())?;
     }
-    Ok(())
+    missed.conclude("rates")
 }
 
 fn strs(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
 
-/// Draws what was asked for and let in.
-fn draw(pictures: Option<&Path>, file: &str, curves: Vec<Curve>) -> Result<()> {
+/// Draws what was asked for and let in of reads or writes.
+fn draw(pictures: Option<&Path>, file: &str, usage: &str, curves: Vec<Curve>) -> Result<()> {
     let Some(directory) = pictures else { return Ok(()) };
-    let svg = draw_curves("writes/s, over seconds", None, &curves);
+    let svg = draw_curves(&format!("{usage}/s, over seconds"), None, &curves);
     let svg =
         svg.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" ", 1);
     let path: PathBuf = directory.join(format!("{file}.svg"));

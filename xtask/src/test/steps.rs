@@ -38,7 +38,8 @@ impl Step {
 }
 
 /// The steps of `--quick`: what a change breaks most often.
-pub(super) const QUICK: &[&str] = &["fmt", "clippy", "doc", "tests", "doctests", "raw", "verdicts", "sim"];
+pub(super) const QUICK: &[&str] =
+    &["fmt", "clippy", "doc", "tests", "doctests", "raw", "verdicts", "rates", "sim"];
 
 /// The long runs of `cargo xtask soak`: each name with the arguments of its command.
 pub(super) const SOAK: &[(&str, &[&str])] = &[
@@ -57,6 +58,7 @@ pub(super) const SOAK: &[(&str, &[&str])] = &[
     ("shards", &["shards", "--changes", "500", "--waits"]),
     ("ranges", &["ranges", "--release"]),
     ("cloud", &["cloud"]),
+    ("rates", &["objects", "--rates", "live"]),
 ];
 
 /// Settings of a server whose buckets bear a hundredth of what they bear in the cloud.
@@ -98,6 +100,11 @@ pub(super) const STEPS: &[Step] = &[
         "verdicts",
         "causes of load, and no useless splits, on 4 seeds of each workload",
         &["verdicts", "--seeds", "4"],
+    ),
+    task(
+        "rates",
+        "what buckets bear of load that doubles, by the form of their names",
+        &["objects", "--rates", "simulated"],
     ),
     task("fuzz", "12 s for each parser", &["fuzz", "--seconds", "12"]),
     task("sim", "whole clusters from 60 seeds, with faults", &["sim", "--seeds", "60", "--twice", "6"]),
