@@ -9,8 +9,8 @@
 //! - `neighbours`: what greedy clients cost a quiet one ([`neighbours`]);
 //! - `objects`: what requests about objects cost beside those about tables ([`mod@objects`]); with `--rates`, how buckets
 //!   bear load that doubles ([`rates`]);
-//! - `client`: whether a table comes back equal after its commands were killed, how fast sequences are, and what stress tests
-//!   say of four designs ([`client`]);
+//! - `client`: whether a table and files come back equal after their commands were killed, how fast sequences are, and what stress
+//!   tests say of four designs ([`client`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!

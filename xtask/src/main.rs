@@ -51,7 +51,7 @@ Experiments (--help after a name tells more):
   bench       What each sort of request costs, beside a bare HTTP server and Azurite
   objects     What requests about objects cost; with --rates, how buckets bear load that doubles
   neighbours  What greedy clients cost a quiet one
-  client      What the client does: tables moved by killed commands, sequences, stress tests of four designs
+  client      What the client does: tables and files moved by killed commands, sequences, stress tests of four designs
   balance     Runs the planner through simulated hours of a large service
   verdicts    Judges synthetic workloads and compares with what happened to them";
 

@@ -1,7 +1,7 @@
-//! A command that moves a table, and is killed and run again.
+//! Commands that are killed and run again; here the one that moves a table.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,42 @@ pub(super) struct Moved {
     pub(super) took: Duration,
 }
 
+/// A command that has ended.
+pub(super) struct Ended {
+    /// What its last run printed.
+    pub(super) said: Value,
+    /// How often it was killed.
+    pub(super) kills: usize,
+    /// Of all runs together.
+    pub(super) took: Duration,
+}
+
+/// Runs a command until it ends. Before that it is killed `kills` times, each time when `wait` returns. `wait` is given the process
+/// and the number of kills before; it returns `false` if the command ended first.
+///
+/// Fails if the last run fails, or if it does not print JSON.
+pub(super) fn run_killed(
+    start: impl Fn() -> Result<Child>,
+    kills: usize,
+    mut wait: impl FnMut(&mut Child, usize) -> Result<bool>,
+) -> Result<Ended> {
+    let began = Instant::now();
+    let mut killed = 0;
+    loop {
+        let mut child = start()?;
+        if killed < kills && wait(&mut child, killed)? {
+            child.kill()?;
+            child.wait()?;
+            killed += 1;
+            continue;
+        }
+        let Output { status, stdout, stderr } = child.wait_with_output()?;
+        let took = began.elapsed();
+        ensure!(status.success(), "the command failed: {}", String::from_utf8_lossy(&stderr));
+        return Ok(Ended { said: serde_json::from_slice(&stdout)?, kills: killed, took });
+    }
+}
+
 impl Moved {
     /// Entities in a second.
     pub(super) fn rate(&self) -> f64 {
@@ -46,28 +82,15 @@ impl Rangehold {
     /// Runs a command until it ends. Before that it is killed `kills` times, each time after a journal in `folder` has
     /// grown by two lines.
     pub(super) fn run(&self, line: &[&str], folder: Option<&Path>, kills: usize) -> Result<Moved> {
-        let began = Instant::now();
-        let mut killed = 0;
-        loop {
-            let mut child = self.start(line)?;
-            if killed < kills
-                && let Some(folder) = folder
-                && wait_for_growth(&mut child, folder)?
-            {
-                child.kill()?;
-                child.wait()?;
-                killed += 1;
-                continue;
-            }
-            let output = child.wait_with_output()?;
-            let took = began.elapsed();
-            let why = String::from_utf8_lossy(&output.stderr);
-            ensure!(output.status.success(), "{line:?} failed: {why}");
-            let said: Value = serde_json::from_slice(&output.stdout)?;
-            let count = said["count"].as_u64().context("a count")?;
-            let hash = said["hash"].as_str().context("a hash")?.to_owned();
-            return Ok(Moved { count, hash, kills: killed, took });
-        }
+        let ended = run_killed(
+            || self.start(line),
+            if folder.is_some() { kills } else { 0 },
+            |child, _| folder.map_or(Ok(false), |folder| wait_for_growth(child, folder)),
+        );
+        let Ended { said, kills, took } = ended.with_context(|| format!("{line:?}"))?;
+        let count = said["count"].as_u64().context("a count")?;
+        let hash = said["hash"].as_str().context("a hash")?.to_owned();
+        Ok(Moved { count, hash, kills, took })
     }
 
     fn start(&self, line: &[&str]) -> Result<Child> {

@@ -111,6 +111,11 @@ pub(super) const STEPS: &[Step] = &[
     task("crash", "kill -9 under load, 10 rounds", &["crash", "--rounds", "10"]),
     task("objects", "kill -9 while objects are written, 6 rounds", &["crash", "--objects", "--rounds", "6"]),
     task(
+        "copies",
+        "4,000 files up and down by commands that are killed, and every byte compared",
+        &["client", "--only", "objects", "--files", "4000", "--python-files", "0"],
+    ),
+    task(
         "changes",
         "the process ends between any two steps of a split, merge or move",
         &["crash", "--changes"],
