@@ -36,7 +36,7 @@ create table if not exists __shard_management.local_shards (
     epoch    bigint not null
 );
 
--- An interval of keys. In the constraint below both bounds begin with the map's id.
+-- An interval of keys.
 do $$ begin
     create type __shard_management.key_range as range (subtype = bytea);
 exception when duplicate_object then null; end $$;
@@ -54,11 +54,7 @@ create table if not exists __shard_management.local_mappings (
     -- that began before the split or the merge holds one of these instead.
     former_fences bigint[] not null default '{}',
     epoch         bigint   not null,
-    check (high is null or low < high),
-    constraint local_mappings_do_not_overlap exclude using gist (
-        __shard_management.key_range(
-            uuid_send(map_id) || low,
-            uuid_send(map_id) || coalesce(high, decode(repeat('ff', 130), 'hex'))) with &&)
+    check (high is null or low < high)
 );
 -- The mappings of a shard that was closed here: it went to another place, or was detached. No function reads them, so
 -- their keys are not here. They come back if the shard is attached again.
@@ -75,6 +71,34 @@ create table if not exists __shard_management.local_closed_mappings (
 );
 
 create unique index if not exists local_mappings_low on __shard_management.local_mappings (map_id, low);
+
+-- Mappings of one map do not overlap. The steps of operations write here one after the other, under the lock of the map's epoch,
+-- so a look at the neighbours is enough. A shard that an earlier version made has an exclusion constraint, too, with which an
+-- insert takes 0.4 ms a row. It stays there: to drop it, one would have to wait for all transactions of the shard.
+create or replace function __shard_management.expect_no_overlap_here() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    wrong bytea;
+begin
+    select one.low into wrong from added one
+        left join lateral (select m.low, m.high from __shard_management.local_mappings m
+            where m.map_id = one.map_id and m.low < one.low order by m.low desc limit 1) below on true
+        left join lateral (select m.low from __shard_management.local_mappings m
+            where m.map_id = one.map_id and m.low > one.low order by m.low limit 1) above on true
+        where below.low is not null and (below.high is null or below.high > one.low)
+            or above.low is not null and (one.high is null or one.high > above.low)
+        limit 1;
+    if wrong is not null then
+        raise exception 'the mapping that begins at \x% overlaps another one', encode(wrong, 'hex')
+            using errcode = 'exclusion_violation';
+    end if;
+    return null;
+end $$;
+do $$ begin
+    create trigger local_mappings_do_not_overlap after insert on __shard_management.local_mappings
+        referencing new table as added for each statement
+        execute function __shard_management.expect_no_overlap_here();
+exception when duplicate_object then null; end $$;
 
 -- For each map, a count of the statements that changed its mappings here, in two places: in a sequence, which every
 -- transaction sees as it is now, and in a row, which a transaction sees as it was in its snapshot. If a transaction sees
