@@ -5,7 +5,7 @@ use rangehold_map::KeyRange;
 use crate::limits::INTERVALS_ASKED_ALONE_MAX;
 
 /// Intervals in their order; those that touch are joined.
-pub(crate) fn joined<'k>(intervals: impl Iterator<Item = &'k KeyRange>) -> Vec<KeyRange> {
+fn joined<'k>(intervals: impl Iterator<Item = &'k KeyRange>) -> Vec<KeyRange> {
     let mut joined: Vec<KeyRange> = Vec::new();
     for keys in intervals {
         match joined.last_mut() {
@@ -18,7 +18,7 @@ pub(crate) fn joined<'k>(intervals: impl Iterator<Item = &'k KeyRange>) -> Vec<K
     joined
 }
 
-/// The same. If they are many, one interval that holds them all: to read it takes less time than to ask for each.
+/// The intervals that hold all of these, given in their order. If they are many, one interval that holds them all: to read it takes less time than to ask for each.
 pub(crate) fn to_ask<'k>(intervals: impl Iterator<Item = &'k KeyRange>) -> Vec<KeyRange> {
     let joined = joined(intervals);
     match joined.as_slice() {

@@ -8,7 +8,7 @@ use rangehold_map::shard::{MappingId, ShardMapping};
 use crate::location::Location;
 use crate::manager::ShardMapManager;
 use crate::operation::begin::overlapping;
-use crate::operation::intervals::{joined, to_ask};
+use crate::operation::intervals::to_ask;
 use crate::rows::{MAPPING_COLUMNS, MapRow, ShardRow, read_local_mapping, read_mapping};
 use crate::store::{Failure, For, Row, StoreError, Tx};
 
@@ -97,11 +97,6 @@ impl LocalMap {
         all.sort_by_key(|mapping| mapping.id);
         all.dedup_by_key(|mapping: &mut ShardMapping| -> MappingId { mapping.id });
         Ok(all)
-    }
-
-    /// The intervals of keys that are mapped here. Intervals that touch are joined.
-    pub(super) fn hulls(&self) -> Vec<KeyRange> {
-        joined(self.mappings.iter().map(|mapping| &mapping.keys))
     }
 
     /// The intervals of the mappings here that differ from these mappings. Mappings of the global map do not overlap, so

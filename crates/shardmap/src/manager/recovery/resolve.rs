@@ -1,14 +1,15 @@
 //! Makes the global map and a local map the same.
 
 use rangehold_map::KeyRange;
+use rangehold_map::ordered::Ordered;
 use rangehold_map::shard::{Effect, MappingId, ShardId, ShardKey, ShardMapping};
 use uuid::Uuid;
 
 use super::local_map::{LocalMap, of_shard};
 use super::{Identity, MapDifferences, RecoveryManager};
 use crate::error::{Category, Code, Error};
-use crate::operation::begin::overlapping;
-use crate::operation::begin::{insert_recovered, lock_map, read_shard};
+use crate::operation::begin::{insert_recovered, lock_map, overlapping, read_shard};
+use crate::operation::intervals::to_ask;
 use crate::operation::{Met, Trouble};
 use crate::rows::Marked;
 use crate::store::Tx;
@@ -105,8 +106,13 @@ impl RecoveryManager {
             None => return Err(not_attached(local).into()),
         }
         let mut goes = of_shard(&mut tx, local).await?;
-        for keys in local.hulls() {
+        let here = Ordered::new(local.mappings.iter().collect::<Vec<_>>());
+        for keys in to_ask(here.iter().map(|mapping| &mapping.keys)) {
             for found in overlapping(&mut tx, &map, &keys, usize::MAX).await? {
+                // What was asked for may hold more than the keys of the shard.
+                if here.overlapping(&found.row.keys).is_empty() {
+                    continue;
+                }
                 if let Some(operation) = found.operation {
                     return Ok(Err(Met { operation }));
                 }
