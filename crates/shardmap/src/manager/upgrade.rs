@@ -64,6 +64,10 @@ impl ShardMapManager {
         let sql = "update __shard_management.local_meta set version_minor = $1 where version_minor < $1";
         tx.execute(sql, &[STORE_VERSION.1.into()]).await?;
         tx.mend_counts().await?;
+        tx.commit().await?;
+        // In a transaction of its own, since it keeps all transactions out of the shard until it is committed.
+        let mut tx = self.0.operations.databases.at(location)?.begin(For::Writing).await?;
+        tx.drop_exclusion().await?;
         tx.commit().await
     }
 

@@ -380,6 +380,21 @@ impl Tx {
         row.map_or(Ok(0), |mut row| row.int())
     }
 
+    /// Removes the constraint by which earlier versions kept the mappings of a shard apart, if it is there. For that, no other
+    /// transaction may have read the mappings. So it tries for a moment at a time, as long as one waits for a lock.
+    pub(crate) async fn drop_exclusion(&mut self) -> Result<(), StoreError> {
+        let Self::Postgres(_) = self else { return Ok(()) };
+        let sql = "select exists (select from pg_constraint where conname = 'local_mappings_do_not_overlap'
+            and contype = 'x' and conrelid = '__shard_management.local_mappings'::regclass)";
+        let exists = self.query_one(sql, &[]).await?.map(|mut row| row.bool()).transpose()?;
+        if exists != Some(true) {
+            return Ok(());
+        }
+        let sql =
+            "alter table __shard_management.local_mappings drop constraint local_mappings_do_not_overlap";
+        self.write_past(sql, &[], &[], Drain::Leave).await
+    }
+
     /// Runs a user's script: statements with semicolons between them. If a statement ends the transaction, that is an
     /// error, and what it did stays.
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {

@@ -74,7 +74,7 @@ create unique index if not exists local_mappings_low on __shard_management.local
 
 -- Mappings of one map do not overlap. The steps of operations write here one after the other, under the lock of the map's epoch,
 -- so a look at the neighbours is enough. A shard that an earlier version made has an exclusion constraint, too, with which an
--- insert takes 0.4 ms a row. It stays there: to drop it, one would have to wait for all transactions of the shard.
+-- insert takes 0.4 ms a row. Only an upgrade drops it, since that waits for all transactions of the shard.
 create or replace function __shard_management.expect_no_overlap_here() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
