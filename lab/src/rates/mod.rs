@@ -15,7 +15,7 @@ mod story;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use rangehold_map::names::findings;
+use rangehold_map::names::{Namespace, findings};
 
 use crate::balance::{Curve, draw_curves};
 use crate::bench::{Build, Missed};
@@ -48,7 +48,7 @@ fn simulated(pictures: Option<&Path>) -> Result<()> {
         }
         let [earlier, later] = played.samples.each_ref().map(|names| strs(names));
         for finding in findings(&earlier, &later) {
-            println!("  {}", finding.sentence());
+            println!("  {}", finding.sentence(Namespace::Flat));
         }
         for sentence in judge::missed(story, &played) {
             println!("  MISS {sentence}");

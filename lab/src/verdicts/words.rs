@@ -3,7 +3,7 @@
 //! What a reader must find in it is written here once more, apart from the code that writes sentences: the cause in
 //! words, no second cause, and, for a cut and for a hot key, the partition where that is.
 
-use rangehold_map::load::{Cause, Verdict};
+use rangehold_map::load::{Cause, Titles, Verdict};
 
 use super::keys::Keys;
 
@@ -21,7 +21,7 @@ const TABLE: &str = "Load";
 
 /// The sentence, as the user of the table gets it.
 pub(super) fn sentence(verdict: &Verdict) -> String {
-    verdict.sentence(&|_, _| Some(TABLE.to_owned()))
+    verdict.sentence(Titles { table: &|_, _| Some(TABLE.to_owned()), ..Titles::UNKNOWN })
 }
 
 /// Whether a verdict's sentence names its cause, and the place if it has one.

@@ -10,3 +10,4 @@ mod chance;
 pub mod history;
 pub mod load;
 pub mod names;
+mod sample;

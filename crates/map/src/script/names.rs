@@ -1,6 +1,6 @@
 //! Makes stored keys of written ones, and written keys of stored ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
@@ -11,6 +11,8 @@ use crate::key::{
     BucketId, KIND_CATALOGUE, KIND_ENTITY, KIND_OBJECT, PartitionPrefix, TableId, account_prefix,
     bucket_objects, table_prefix,
 };
+use crate::load::BucketTitle;
+use crate::names::Namespace;
 use crate::range::KeyRange;
 
 /// A written table or bucket that is not known.
@@ -50,6 +52,8 @@ pub struct Names {
     names: BTreeMap<(String, TableId), String>,
     buckets: BTreeMap<String, BucketId>,
     bucket_names: BTreeMap<BucketId, String>,
+    /// The buckets whose objects lie in folders.
+    with_folders: BTreeSet<BucketId>,
     /// Whether there may be tables that are not among these.
     are_partial: bool,
 }
@@ -63,6 +67,7 @@ impl Names {
             names: BTreeMap::new(),
             buckets: BTreeMap::new(),
             bucket_names: BTreeMap::new(),
+            with_folders: BTreeSet::new(),
             are_partial: false,
         }
     }
@@ -89,6 +94,18 @@ impl Names {
             self.bucket_names.remove(&before);
         }
         self.bucket_names.insert(id, name.to_owned());
+    }
+
+    /// Notes that the objects of a bucket lie in folders.
+    pub fn add_folders(&mut self, id: BucketId) {
+        self.with_folders.insert(id);
+    }
+
+    /// How a bucket is called in sentences, if it is known.
+    pub fn bucket_title(&self, id: BucketId) -> Option<BucketTitle> {
+        let name = self.bucket_names.get(&id)?.clone();
+        let namespace = if self.with_folders.contains(&id) { Namespace::Folders } else { Namespace::Flat };
+        Some(BucketTitle { name, namespace })
     }
 
     fn bucket(&self, bucket: &BucketRef) -> Result<BucketId, UnknownTable> {
@@ -211,5 +228,22 @@ impl Names {
     pub fn range(&self, keys: &KeyRange) -> String {
         let high = keys.high().map_or_else(|| "end".to_owned(), |high| self.name(high).to_string());
         format!("[{}, {high})", self.name(keys.low()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_that_is_known_is_called_by_its_name() {
+        let mut names = Names::new("acme");
+        names.add_bucket("photos", BucketId(7));
+        names.add_bucket("tree", BucketId(8));
+        names.add_folders(BucketId(8));
+        let title = |name: &str, namespace| Some(BucketTitle { name: name.to_owned(), namespace });
+        assert_eq!(names.bucket_title(BucketId(7)), title("photos", Namespace::Flat));
+        assert_eq!(names.bucket_title(BucketId(8)), title("tree", Namespace::Folders));
+        assert_eq!(names.bucket_title(BucketId(9)), None);
     }
 }

@@ -275,8 +275,7 @@ fn load(entry: &RangeEntry, seen: &[ServerSeen], names: &Names) -> Value {
     let owner = seen.iter().find(|server| server.server == entry.place.server);
     let range = owner.and_then(|owner| owner.ranges.iter().find(|range| range.range == entry.id));
     let Some(range) = range else { return Value::Null };
-    let (load, table_name) =
-        (&range.load, |account: &str, table| manager::names::table_name(names, account, table));
+    let load = &range.load;
     let top_keys: Vec<Value> = load
         .top_keys
         .iter()
@@ -296,7 +295,7 @@ fn load(entry: &RangeEntry, seen: &[ServerSeen], names: &Names) -> Value {
         "borrowed_bytes": range.borrowed_bytes,
         "verdict": load.verdict.as_ref().map(|verdict| json!({
             "cause": verdict.cause.name(),
-            "sentence": verdict.sentence(&table_name),
+            "sentence": manager::names::told(verdict, names),
         })),
         "top_keys": top_keys,
     })

@@ -199,7 +199,7 @@ impl Manager {
         }
         let names = self.names().await;
         for (range, verdict) in reached {
-            let text = verdict.sentence(&|account, table| names::table_name(&names, account, table));
+            let text = names::told(&verdict, &names);
             info!(%range, "{text}");
             self.0.events.add(Happened {
                 kind: EventKind::Verdict,

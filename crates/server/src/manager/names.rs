@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use rangehold_engine::Router;
 use rangehold_map::key::{KIND_BUCKET, KIND_CATALOGUE, table_prefix};
+use rangehold_map::load::{Titles, Verdict};
 use rangehold_map::script::{KeyName, Names, TableRef};
 use rangehold_map::{BucketId, BucketRow, Key, KeyRange, TableId};
 use rangehold_protocol::object::bucket::Bucket;
@@ -22,8 +23,11 @@ pub(super) async fn read(router: &Router, account: &str) -> Option<Names> {
     for (account, name, id) in &tables {
         names.add_table(Some(account), name, *id);
     }
-    for (name, id) in buckets(router).await.unwrap_or_default() {
+    for (name, id, has_folders) in buckets(router).await.unwrap_or_default() {
         names.add_bucket(&name, id);
+        if has_folders {
+            names.add_folders(id);
+        }
     }
     Some(if tables.len() < NAMED_TABLES_MAX { names } else { names.partial() })
 }
@@ -34,13 +38,13 @@ pub(crate) async fn table_prefixes(router: &Router) -> Vec<Vec<u8>> {
     tables.into_iter().map(|(account, _, id)| table_prefix(&account, id)).collect()
 }
 
-/// The name and id of each bucket, or of the first [`NAMED_TABLES_MAX`].
-async fn buckets(router: &Router) -> Option<Vec<(String, BucketId)>> {
-    let note = |buckets: &mut Vec<(String, BucketId)>, key: &[u8], value: &Bytes| {
+/// The name and id of each bucket, or of the first [`NAMED_TABLES_MAX`], and whether its objects lie in folders.
+async fn buckets(router: &Router) -> Option<Vec<(String, BucketId, bool)>> {
+    let note = |buckets: &mut Vec<(String, BucketId, bool)>, key: &[u8], value: &Bytes| {
         if let (Ok(Key::Bucket { name, row: BucketRow::Bucket }), Ok(bucket)) =
             (Key::decode(key), Bucket::decode(value))
         {
-            buckets.push((name, bucket.id));
+            buckets.push((name, bucket.id, bucket.has_folders()));
         }
         if buckets.len() < NAMED_TABLES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
@@ -73,8 +77,16 @@ fn note_table(tables: &mut Vec<(String, String, TableId)>, key: &[u8], value: &B
     if tables.len() < NAMED_TABLES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
+/// A verdict in words, with the names of tables and buckets.
+pub(crate) fn told(verdict: &Verdict, names: &Names) -> String {
+    verdict.sentence(Titles {
+        table: &|account, table| table_name(names, account, table),
+        bucket: &|bucket| names.bucket_title(bucket),
+    })
+}
+
 /// The name of an account's table, if it is known.
-pub(crate) fn table_name(names: &Names, account: &str, table: TableId) -> Option<String> {
+fn table_name(names: &Names, account: &str, table: TableId) -> Option<String> {
     match names.name(&table_prefix(account, table)) {
         KeyName::Table(table) => match table.table {
             TableRef::Name(name) => Some(name),

@@ -9,8 +9,11 @@
 //! divides the load if both sides have enough of it in B and in C, and about the same share in both. Load that goes to
 //! ever higher names is above all cuts in C, and load that moves slowly has other shares in C than in B.
 
+use strum::IntoStaticStr;
+
 use super::limits::{MEASURED_MIN, SAMPLE_BYTES_MAX, SAMPLES_MAX};
 use crate::insight::chance::Chance;
+use crate::insight::sample::Sample;
 
 /// The least share of the load on either side of a cut.
 const SIDE_MIN: f64 = 0.1;
@@ -22,7 +25,8 @@ const SIGMAS: f64 = 3.0;
 const MOST: f64 = 0.7;
 
 /// Why the load of a span does not divide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Undivided {
     /// It goes to ever higher names.
     Append,
@@ -34,6 +38,24 @@ pub enum Undivided {
     Moves,
     /// Too few requests came to tell.
     Few,
+}
+
+impl Undivided {
+    /// One word, for programs.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The reason, for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Append => "its load goes to ever higher names, and so past any cut",
+            Self::Prepend => "its load goes to ever lower names, and so past any cut",
+            Self::OneName => "most of its load is for one name, and a name is never cut",
+            Self::Moves => "its load is now here and now there, so no cut stays balanced",
+            Self::Few => "too few requests came to tell a cut that stays balanced from chance",
+        }
+    }
 }
 
 /// Where the load of a span divides.
@@ -58,9 +80,7 @@ enum Stretch {
 pub(super) struct Look {
     chance: Chance,
     stretch: Stretch,
-    samples: Vec<Vec<u8>>,
-    /// The load that was offered to the sample.
-    offered: f64,
+    sample: Sample<Vec<u8>>,
     cuts: Vec<Vec<u8>>,
     first: Counts,
     second: Counts,
@@ -78,8 +98,7 @@ impl Look {
         Self {
             chance: Chance::new(seed),
             stretch: Stretch::Sampling,
-            samples: Vec::new(),
-            offered: 0.0,
+            sample: Sample::new(SAMPLES_MAX),
             cuts: Vec::new(),
             first: Counts::default(),
             second: Counts::default(),
@@ -89,28 +108,20 @@ impl Look {
     /// Counts requests for a name, which are so much load together.
     pub(super) fn record(&mut self, name: &[u8], requests: f64, weight: f64) {
         match self.stretch {
-            Stretch::Sampling => self.sample(&name[..name.len().min(SAMPLE_BYTES_MAX)], weight),
+            Stretch::Sampling => {
+                let kept = || name[..name.len().min(SAMPLE_BYTES_MAX)].to_vec();
+                self.sample.offer(weight, &mut self.chance, kept);
+            }
             Stretch::First => self.first.add(&self.cuts, name, requests, weight),
             Stretch::Second => self.second.add(&self.cuts, name, requests, weight),
-        }
-    }
-
-    /// Chao's reservoir: a name is in the sample in proportion to its load.
-    fn sample(&mut self, name: &[u8], weight: f64) {
-        self.offered += weight;
-        if self.samples.len() < SAMPLES_MAX {
-            self.samples.push(name.to_vec());
-        } else if self.chance.share() * self.offered < SAMPLES_MAX as f64 * weight {
-            let place = self.chance.below(SAMPLES_MAX as u64) as usize;
-            self.samples[place] = name.to_vec();
         }
     }
 
     /// Goes on to the stretch of this part of the time, from 0 to 1.
     pub(super) fn go_on(&mut self, part: f64) {
         if self.stretch == Stretch::Sampling && part >= 0.25 {
-            self.samples.sort_unstable();
-            self.cuts = cuts_between(&self.samples);
+            self.sample.kept.sort_unstable();
+            self.cuts = cuts_between(&self.sample.kept);
             let between = vec![0.0; self.cuts.len() + 1];
             (self.first.between, self.second.between) = (between.clone(), between);
             self.stretch = Stretch::First;
@@ -156,7 +167,7 @@ impl Look {
 
     /// Whether one name has most of the sample.
     fn is_one_name(&self) -> bool {
-        let mut sorted: Vec<&[u8]> = self.samples.iter().map(Vec::as_slice).collect();
+        let mut sorted: Vec<&[u8]> = self.sample.kept.iter().map(Vec::as_slice).collect();
         sorted.sort_unstable();
         let most = sorted.chunk_by(|a, b| a == b).map(<[_]>::len).max().unwrap_or(0);
         most as f64 >= MOST * sorted.len().max(1) as f64

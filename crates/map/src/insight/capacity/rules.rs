@@ -68,10 +68,19 @@ impl Usage {
     /// Both uses. Arrays by use are in this order.
     pub const BOTH: [Self; 2] = [Self::Write, Self::Read];
 
-    pub(super) fn index(self) -> usize {
+    /// The place in arrays by use.
+    pub(crate) fn index(self) -> usize {
         match self {
             Self::Write => 0,
             Self::Read => 1,
+        }
+    }
+
+    /// The requests of this use, in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "writes",
+            Self::Read => "reads",
         }
     }
 }

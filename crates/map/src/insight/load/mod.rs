@@ -37,6 +37,7 @@ mod rate;
 mod reservoir;
 mod state;
 mod tally;
+mod titles;
 mod top_keys;
 mod travel;
 mod verdict;
@@ -55,6 +56,7 @@ pub(crate) use partition::partition_of;
 pub use policy::LoadPolicy;
 pub use state::HotState;
 pub use tally::{Counts, Place, Tally};
+pub use titles::{BucketTitle, Titles};
 pub use top_keys::{HotRow, TopKey};
 pub use verdict::{Cause, Doubt, Manner, Travel, Verdict};
 

@@ -2,10 +2,9 @@
 //!
 //! Load is counted by partition, because a range can only be cut between partitions.
 
+use super::titles::{ObjectTitle, Titles};
 use crate::codec::Reader;
-use crate::key::{
-    BucketId, KIND_CATALOGUE, KIND_OBJECT, Key, ObjectKey, TableId, after_prefix, partition_length,
-};
+use crate::key::{KIND_CATALOGUE, Key, after_prefix, partition_length};
 
 /// The bytes with which all keys of the partition of `key` begin; `None` if `key` lies in no partition.
 pub(super) fn partition_in(key: &[u8]) -> Option<&[u8]> {
@@ -23,29 +22,25 @@ pub(super) fn just_above(partition: &[u8]) -> Vec<u8> {
     after_prefix(partition).unwrap_or_else(|| partition.to_vec())
 }
 
-/// Names a partition, or a cut made by [`just_above`], for people. `table_name` gives the name of a table; if
-/// it is not known, the table's id is written.
-pub(super) fn in_words(bytes: &[u8], table_name: &dyn Fn(&str, TableId) -> Option<String>) -> String {
+/// Names a partition, or a cut made by [`just_above`], for people.
+pub(super) fn in_words(bytes: &[u8], titles: Titles<'_>) -> String {
     let undone = || {
         let (last, rest) = bytes.split_last()?;
         Some([rest, &[last.checked_sub(1)?]].concat())
     };
-    partition_in_words(bytes, table_name)
-        .or_else(|| Some(format!("just above {}", partition_in_words(&undone()?, table_name)?)))
+    partition_in_words(bytes, titles)
+        .or_else(|| Some(format!("just above {}", partition_in_words(&undone()?, titles)?)))
         .unwrap_or_else(|| format!("key {}", bytes.escape_ascii()))
 }
 
-fn partition_in_words(
-    partition: &[u8],
-    table_name: &dyn Fn(&str, TableId) -> Option<String>,
-) -> Option<String> {
+fn partition_in_words(partition: &[u8], titles: Titles<'_>) -> Option<String> {
     if partition.first() == Some(&KIND_CATALOGUE) {
         let mut reader = Reader::new(&partition[1..]);
         let account = reader.text().ok()?;
         return reader.is_at_end().then(|| format!("the list of tables of account {account}"));
     }
-    if let Some((bucket, name)) = object_in(partition) {
-        return Some(format!("object {name:?} of bucket number {}", bucket.0));
+    if let Some(object) = ObjectTitle::of(partition, titles) {
+        return Some(object.in_words());
     }
     if let Ok(Key::Bucket { name, .. }) = Key::decode(&[partition, &[1]].concat()) {
         return Some(format!("the settings of bucket {name}"));
@@ -58,21 +53,8 @@ fn partition_in_words(
     else {
         return None;
     };
-    let table = table_name(&account, table).unwrap_or_else(|| format!("number {}", table.0));
+    let table = (titles.table)(&account, table).unwrap_or_else(|| format!("number {}", table.0));
     Some(format!("partition {partition_key:?} of table {table}"))
-}
-
-/// The bucket and the name of the object whose partition this is.
-fn object_in(partition: &[u8]) -> Option<(BucketId, String)> {
-    let of_objects = partition.first() == Some(&KIND_OBJECT);
-    let head = of_objects.then(|| [partition, &[0]].concat())?;
-    let ObjectKey { bucket, name, .. } = ObjectKey::decode(&head).ok()?;
-    Some((bucket, name.into_owned()))
-}
-
-/// The name of the object whose partition this is, if it is one.
-pub(super) fn object_name(partition: &[u8]) -> Option<String> {
-    object_in(partition).map(|(_, name)| name)
 }
 
 /// The RowKey in a stored key, for people.
@@ -88,7 +70,9 @@ pub(super) fn row_in_words(key: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{BlobId, ObjectRow, PartitionPrefix, is_partition_boundary};
+    use crate::insight::load::BucketTitle;
+    use crate::insight::names::Namespace;
+    use crate::key::{BlobId, BucketId, ObjectRow, PartitionPrefix, TableId, is_partition_boundary};
 
     #[test]
     fn the_partition_of_a_key_is_its_prefix() {
@@ -110,27 +94,28 @@ mod tests {
 
     #[test]
     fn partitions_have_names() {
-        let unnamed = |_: &str, _: TableId| None;
-        let named = |_: &str, _: TableId| Some("Orders".to_owned());
+        let bucket = |_| Some(BucketTitle { name: "photos".to_owned(), namespace: Namespace::Flat });
+        let named = Titles { table: &|_, _| Some("Orders".to_owned()), bucket: &bucket };
         let partition = PartitionPrefix::entity("acme", TableId(7), "p");
-        assert_eq!(in_words(partition.as_bytes(), &named), "partition \"p\" of table Orders");
-        assert_eq!(in_words(partition.as_bytes(), &unnamed), "partition \"p\" of table number 7");
+        assert_eq!(in_words(partition.as_bytes(), named), "partition \"p\" of table Orders");
+        assert_eq!(in_words(partition.as_bytes(), Titles::UNKNOWN), "partition \"p\" of table number 7");
         assert_eq!(
-            in_words(&just_above(partition.as_bytes()), &named),
+            in_words(&just_above(partition.as_bytes()), named),
             "just above partition \"p\" of table Orders"
         );
         let catalogue = PartitionPrefix::catalogue("acme");
-        assert_eq!(in_words(catalogue.as_bytes(), &named), "the list of tables of account acme");
-        assert_eq!(in_words(b"\x30x\xff", &named), "key 0x\\xff");
+        assert_eq!(in_words(catalogue.as_bytes(), named), "the list of tables of account acme");
+        assert_eq!(in_words(b"\x30x\xff", named), "key 0x\\xff");
         let object = PartitionPrefix::object(BucketId(7), "a/b");
         assert_eq!(partition_of(&object.object_row(&ObjectRow::Head)), object.as_bytes());
-        let words = "object \"a/b\" of bucket number 7";
-        assert_eq!(in_words(object.as_bytes(), &named), words);
-        assert_eq!(in_words(&just_above(object.as_bytes()), &named), format!("just above {words}"));
+        let words = "object \"a/b\" of bucket photos";
+        assert_eq!(in_words(object.as_bytes(), named), words);
+        assert_eq!(in_words(&just_above(object.as_bytes()), named), format!("just above {words}"));
+        assert_eq!(in_words(object.as_bytes(), Titles::UNKNOWN), "object \"a/b\" of bucket number 7");
         let bucket = PartitionPrefix::bucket("photos");
-        assert_eq!(in_words(bucket.as_bytes(), &named), "the settings of bucket photos");
+        assert_eq!(in_words(bucket.as_bytes(), named), "the settings of bucket photos");
         let blob = PartitionPrefix::blob(BlobId(7));
-        assert_eq!(in_words(blob.as_bytes(), &named), format!("the users of blob {}", BlobId(7)));
+        assert_eq!(in_words(blob.as_bytes(), named), format!("the users of blob {}", BlobId(7)));
         assert_eq!(row_in_words(&partition.key("r")), "\"r\"");
     }
 }

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use strum::IntoStaticStr;
 
-use super::partition::{in_words, object_name, row_in_words};
+use super::partition::{in_words, row_in_words};
+use super::titles::{ObjectTitle, Titles};
 use super::top_keys::HotRow;
-use crate::insight::names::{hash_advice, time_advice, time_prefix};
-use crate::key::{TableId, is_of_objects};
+use crate::insight::names::{Namespace, hash_advice, time_advice, time_prefix};
+use crate::key::is_of_objects;
+
+/// What helps if names grow that lie in folders. The key has no whole name on which a better one could be shown.
+const REMEDY_IN_FOLDERS: &str = "let the names in a folder begin with something that spreads them, such as a hash, and write \
+                                 into folders that are there: each new one has a higher number";
 
 /// The cause of a hot range's load, with the times between which it holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,14 +133,13 @@ impl Cause {
 }
 
 impl Verdict {
-    /// The cause and what to do about it, for people. `table_name` gives the name of an account's table; if
-    /// it is not known, the table's id is written.
-    pub fn sentence(&self, table_name: &dyn Fn(&str, TableId) -> Option<String>) -> String {
+    /// The cause and what to do about it, for people. `titles` has the names of tables and buckets.
+    pub fn sentence(&self, titles: Titles<'_>) -> String {
         match &self.cause {
             Cause::Split { at, above, frontier } => {
                 let (below, above) = (percent(1.0 - above), percent(*above));
-                let caveat = object_name(at).and_then(|name| passing(&name));
-                let at = in_words(at, table_name);
+                let caveat = ObjectTitle::of(at, titles).and_then(|object| passing(object.whole_name()?));
+                let at = in_words(at, titles);
                 if let Some(caveat) = caveat {
                     format!(
                         "to be split at {at}: {above} of the load is above it and {below} below, but only for now: {caveat}"
@@ -150,17 +154,16 @@ impl Verdict {
                     format!("to be split at {at}: {above} of the load is above it and {below} below")
                 }
             }
-            Cause::HotKey { key, share, .. } if is_of_objects(key) => format!(
-                "not split: hot key; {} has {} of the load, and the rows of one name are never separated; a name takes \
-                 about one write a second, so write to several names, and let readers keep a copy",
-                in_words(key, table_name),
-                percent(*share)
-            ),
-            Cause::HotKey { key, share, row } => hot_key(&in_words(key, table_name), *share, row.as_ref()),
+            Cause::HotKey { key, share, .. } if is_of_objects(key) => {
+                let is_list = ObjectTitle::of(key, titles).is_some_and(|object| object.is_list_of_folders());
+                hot_object(&in_words(key, titles), *share, is_list)
+            }
+            Cause::HotKey { key, share, row } => hot_key(&in_words(key, titles), *share, row.as_ref()),
             Cause::Append(travel) | Cause::Prepend(travel) => {
                 let front = Some(&travel.front).filter(|front| !front.is_empty());
-                let remedy = front.and_then(|front| object_name(front)).map(|name| remedy(&name));
-                let front = front.map(|front| in_words(front, table_name));
+                let remedy =
+                    front.and_then(|front| ObjectTitle::of(front, titles)).map(|object| remedy(&object));
+                let front = front.map(|front| in_words(front, titles));
                 let words = match self.cause {
                     Cause::Append(_) => ["higher", "above", "highest"],
                     _ => ["lower", "below", "lowest"],
@@ -203,6 +206,16 @@ impl Verdict {
     }
 }
 
+fn hot_object(object: &str, share: f64, is_list_of_folders: bool) -> String {
+    let remedy = if is_list_of_folders {
+        "it is one partition, which is never cut; make fewer folders, and write into those that are there"
+    } else {
+        "the rows of one name are never separated; a name takes about one write a second, so write to several names, and \
+         let readers keep a copy"
+    };
+    format!("not split: hot key; {object} has {} of the load, and {remedy}", percent(share))
+}
+
 fn hot_key(key: &str, share: f64, row: Option<&HotRow>) -> String {
     let row = row.map_or(String::new(), |row| {
         format!(" ({} for its row {})", percent(row.share), row_in_words(&row.key))
@@ -218,14 +231,17 @@ fn hot_key(key: &str, share: f64, row: Option<&HotRow>) -> String {
 }
 
 /// What helps if names of objects grow, shown on one of them.
-fn remedy(name: &str) -> String {
-    passing(name).unwrap_or_else(|| hash_advice(name))
+fn remedy(object: &ObjectTitle) -> String {
+    match object.whole_name() {
+        Some(name) => passing(name).unwrap_or_else(|| hash_advice(name, Namespace::Flat)),
+        None => REMEDY_IN_FOLDERS.to_owned(),
+    }
 }
 
 /// Advice for a name behind a time that lasts for an hour or a day.
 fn passing(name: &str) -> Option<String> {
     let time = time_prefix(name).filter(|time| time.is_long)?;
-    Some(time_advice(time.prefix, name))
+    Some(time_advice(time.prefix, name, Namespace::Flat))
 }
 
 fn travels(

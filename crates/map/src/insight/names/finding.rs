@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::clock::time_prefix;
 use super::group::{below, folders, prefixes};
-use super::spread_name;
+use super::order::{count_above, count_below};
+use super::{Namespace, spread_name};
 
 /// The part of the names of a prefix that decides what they are.
 const MOST: f64 = 0.7;
@@ -71,15 +72,11 @@ fn growth(prefix: &str, before: &[&str], now: &[&str]) -> Option<Growth> {
     if is_most(counts.values().copied().max().unwrap_or(0)) {
         return Some(Growth::OneName);
     }
-    let above = |least: &str, names: &[&str]| names.iter().filter(|name| **name > least).count();
-    let ends = before.iter().min().zip(before.iter().max());
-    if let Some((least, most)) = ends {
-        if is_most(above(most, now)) {
-            return Some(Growth::Append);
-        }
-        if is_most(now.iter().filter(|name| *name < least).count()) {
-            return Some(Growth::Prepend);
-        }
+    if is_most(count_above(now, before)) {
+        return Some(Growth::Append);
+    }
+    if is_most(count_below(now, before)) {
+        return Some(Growth::Prepend);
     }
     let is_long_time =
         |name: &&str| time_prefix(name).is_some_and(|time| time.is_long && time.prefix == prefix);
@@ -87,8 +84,7 @@ fn growth(prefix: &str, before: &[&str], now: &[&str]) -> Option<Growth> {
         return Some(Growth::NewPrefixes);
     }
     // Without earlier names under this prefix, nothing is known of how they grow.
-    ends?;
-    Some(fronts(prefix, before, now).unwrap_or(Growth::Spreads))
+    (!before.is_empty()).then(|| fronts(prefix, before, now).unwrap_or(Growth::Spreads))
 }
 
 /// The places in which names grow: a character or folder behind the prefix, or one more character.
@@ -102,10 +98,7 @@ fn fronts(prefix: &str, before: &[&str], now: &[&str]) -> Option<Growth> {
         heads
     };
     let grow = |heads: &Vec<String>| {
-        let grows = heads.iter().map(|head| {
-            let most = below(head, before).into_iter().max();
-            below(head, now).into_iter().filter(|name| most.is_some_and(|most| *name > most)).count()
-        });
+        let grows = heads.iter().map(|head| count_above(&below(head, now), &below(head, before)));
         grows.sum::<usize>() as f64 >= MOST * now.len() as f64
     };
     [by_folder, by_letters(1), by_letters(2)]
@@ -130,8 +123,8 @@ impl Growth {
 }
 
 impl Finding {
-    /// What was found and what to do about it, for people.
-    pub fn sentence(&self) -> String {
+    /// What was found and what to do about it, for people, in a bucket of this sort.
+    pub fn sentence(&self, namespace: Namespace) -> String {
         let Self { prefix, share, growth, example } = self;
         let names = match prefix.as_str() {
             "" => "all names".to_owned(),
@@ -140,7 +133,7 @@ impl Finding {
         match growth {
             Growth::Spreads => {
                 format!(
-                    "{names} scale: they are spread, so what they may use doubles after each 20 minutes of use"
+                    "{names} scale: they are spread, so what they may use doubles again and again with use"
                 )
             }
             Growth::Append | Growth::Prepend => {
@@ -148,16 +141,19 @@ impl Finding {
                 format!(
                     "{names} do not scale: each new one is {above} those before, so all load is in one place, which is \
                      never divided; {}",
-                    hash_advice(example)
+                    self.hash_remedy(namespace)
                 )
             }
             Growth::Fronts(places) => format!(
                 "{names} scale to {places} times the threshold and no further: they grow in {places} places, and none \
                  of these is ever divided; {}",
-                hash_advice(example)
+                self.hash_remedy(namespace)
             ),
             Growth::NewPrefixes => {
-                format!("{names} scale only until the next prefix: {}", time_advice(prefix, example))
+                format!(
+                    "{names} scale only until the next prefix: {}",
+                    time_advice(prefix, example, namespace)
+                )
             }
             Growth::OneName => format!(
                 "{names} do not scale: most requests are for {example:?}; a name takes about one write a second, and its \
@@ -165,22 +161,50 @@ impl Finding {
             ),
         }
     }
+
+    /// How names are mended that grow. If folders are what grows, a hash in one of them does not help, and a hash in front
+    /// would make still more folders.
+    fn hash_remedy(&self, namespace: Namespace) -> String {
+        let behind = &self.example[self.prefix.len()..];
+        let grows = match self.growth {
+            // Each place is a folder, or a few characters.
+            Growth::Fronts(_) => behind.split_once('/').map_or(behind, |(_, rest)| rest),
+            _ => behind,
+        };
+        match namespace {
+            Namespace::Folders if grows.contains('/') => {
+                "use the same folders all the time, and begin the names in them with something that spreads them, such as a hash"
+                    .to_owned()
+            }
+            _ => hash_advice(&self.example, namespace),
+        }
+    }
 }
 
 /// How a name is mended that grows with time.
-pub(crate) fn hash_advice(example: &str) -> String {
-    format!(
-        "begin each name with the first 6 hex digits of its MD5: {:?} in place of {example:?}",
-        spread_name(example)
-    )
+pub(crate) fn hash_advice(example: &str, namespace: Namespace) -> String {
+    let place = match namespace {
+        Namespace::Flat => "begin each name",
+        Namespace::Folders => "in its folder, begin each name",
+    };
+    let mended = spread_name(example, namespace);
+    format!("{place} with the first 6 hex digits of its MD5: {mended:?} in place of {example:?}")
 }
 
 /// How names are mended that are random behind a time.
-pub(crate) fn time_advice(prefix: &str, example: &str) -> String {
+pub(crate) fn time_advice(prefix: &str, example: &str, namespace: Namespace) -> String {
+    let remedy = match namespace {
+        Namespace::Flat => format!(
+            "spread new prefixes over all names, with the first 6 hex digits of the MD5 in front: {:?} in place of \
+             {example:?}",
+            spread_name(example, namespace)
+        ),
+        Namespace::Folders => {
+            "use the same folders all the time, and put the time behind what is random".to_owned()
+        }
+    };
     format!(
         "{prefix:?} looks like a time, and names under the next one are all new and begin at the threshold; what is \
-         random behind a time spreads the load of that time only, and does not last; spread new prefixes over all names, \
-         with the first 6 hex digits of the MD5 in front: {:?} in place of {example:?}",
-        spread_name(example)
+         random behind a time spreads the load of that time only, and does not last; {remedy}"
     )
 }

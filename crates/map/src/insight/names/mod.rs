@@ -14,18 +14,37 @@
 mod clock;
 mod finding;
 mod group;
+pub mod limits;
+mod order;
+mod watch;
 
 pub use clock::{TimePrefix, time_prefix};
 pub use finding::{Finding, Growth, findings};
 pub(crate) use finding::{hash_advice, time_advice};
+pub use watch::{Found, Watch};
 
 use md5::{Digest, Md5};
 
 /// The hex digits that are put in front of a name.
 const HASH_DIGITS: usize = 6;
 
-/// The name with the first six hex digits of its MD5 in front, as the documents of Google Cloud Storage advise.
-pub fn spread_name(name: &str) -> String {
+/// Whether the names of a bucket lie in folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Namespace {
+    /// A `/` in a name is a character as others are.
+    Flat,
+    /// The part of a name before a `/` is a folder, which is made once and has a cost.
+    Folders,
+}
+
+/// The name with the first six hex digits of its MD5 in front, as the documents of Google Cloud Storage advise. In a bucket
+/// with folders they stand behind the last `/`: in front, each object would get a folder of its own.
+pub fn spread_name(name: &str, namespace: Namespace) -> String {
     let hash = const_hex::encode(Md5::digest(name.as_bytes()));
-    format!("{}-{name}", &hash[..HASH_DIGITS])
+    let at = match namespace {
+        Namespace::Flat => 0,
+        Namespace::Folders => name.rfind('/').map_or(0, |slash| slash + 1),
+    };
+    let (folder, rest) = name.split_at(at);
+    format!("{folder}{}-{rest}", &hash[..HASH_DIGITS])
 }

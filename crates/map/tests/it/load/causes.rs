@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rangehold_map::key::is_partition_boundary;
-use rangehold_map::load::{Cause, HotState, Verdict};
+use rangehold_map::load::{Cause, HotState, Titles, Verdict};
 
 use super::{Dice, RATE, Range, Request, anywhere, appended, read, scan, write};
 
@@ -147,7 +147,7 @@ fn sentences_have_figures_and_say_what_to_do() {
         ),
     ] {
         let (_, _, workload) = WORKLOADS.into_iter().find(|(known, ..)| *known == name).unwrap();
-        assert_eq!(verdict(1, workload).sentence(&named), expected, "{name}");
+        assert_eq!(verdict(1, workload).sentence(Titles { table: &named, ..Titles::UNKNOWN }), expected, "{name}");
     }
 }
 
@@ -188,7 +188,7 @@ proptest! {
                 Cause::Scan { share } => prop_assert!((0.5..=1.0).contains(share)),
                 Cause::Unclear(_) => {}
             }
-            let sentence = verdict.sentence(&|_, _| None);
+            let sentence = verdict.sentence(Titles::UNKNOWN);
             prop_assert!(sentence.starts_with("not split: ") || sentence.starts_with("to be split at "));
             break;
         }
