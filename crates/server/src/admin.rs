@@ -10,6 +10,7 @@
 //! | `/v1/ranges`, `/v1/map`, `/v1/map/check`, `/v1/events` | yes | JSON: see `docs/admin-api.md` |
 //! | `POST /v1/map/{split,merge,move,offline,online}` | yes | carries a change out |
 //! | `/v1/history` | yes | JSON: the load by key and time |
+//! | `/v1/buckets/NAME/rates` | yes | JSON: what a bucket bears, and how its names grow |
 //! | `/v1/queries` | yes | JSON: for each kind of query, how many entities it looked at and returned |
 //! | `/v1/rehearsals` | yes | JSON: see [`rehearsals`] |
 //!
@@ -19,6 +20,7 @@
 
 mod api;
 mod body;
+mod buckets;
 mod history;
 mod readiness;
 pub mod rehearsals;
@@ -47,6 +49,7 @@ use crate::history::History;
 use crate::limits::{EVENTS_WAIT, HISTORY_ANSWERS_AT_ONCE};
 use crate::manager::Manager;
 use crate::metrics::Metrics;
+use crate::object::ObjectService;
 use crate::queries::Queries;
 use crate::rehearsal::Rehearsals;
 use crate::table::TableService;
@@ -61,6 +64,8 @@ pub struct Admin {
     manager: Manager,
     history: Option<History>,
     history_places: Semaphore,
+    /// If there are none, it has no buckets to show.
+    objects: Option<Arc<ObjectService>>,
     queries: Arc<Queries>,
     rehearsals: Arc<Rehearsals>,
     metrics: Arc<Metrics>,
@@ -108,8 +113,20 @@ impl Admin {
     ) -> Self {
         let (queries, rehearsals) = (tables.queries(), tables.rehearsals());
         let (history, history_places) = (None, Semaphore::new(HISTORY_ANSWERS_AT_ONCE));
-        let hosts = Vec::new();
-        Self { node, manager, history, history_places, queries, rehearsals, metrics, token, address, hosts }
+        let (objects, hosts) = (None, Vec::new());
+        Self {
+            node,
+            manager,
+            history,
+            history_places,
+            objects,
+            queries,
+            rehearsals,
+            metrics,
+            token,
+            address,
+            hosts,
+        }
     }
 
     /// Adds names by which it is called, such as that of a container. The case of letters makes no difference.
@@ -120,6 +137,11 @@ impl Admin {
     /// Adds the history that it shows. Without one it says that none is kept.
     pub fn with_history(self, history: Option<History>) -> Self {
         Self { history, ..self }
+    }
+
+    /// Adds the objects of whose buckets it shows the rates.
+    pub(crate) fn with_objects(self, objects: Option<Arc<ObjectService>>) -> Self {
+        Self { objects, ..self }
     }
 
     /// The history that it shows.
@@ -169,6 +191,9 @@ impl Admin {
         if head.method != Method::GET {
             return not_served(&head, "GET");
         }
+        if let Some(bucket) = buckets::bucket_in(head.uri.path()) {
+            return answer(self.rates_of(bucket).await);
+        }
         match head.uri.path() {
             "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
             "/readyz" => self.readiness(),
@@ -197,7 +222,7 @@ impl Admin {
             },
             _ => plain(
                 StatusCode::NOT_FOUND,
-                "there is /livez, /readyz, /healthz, /metrics, /v1/status, /v1/ranges, /v1/map, /v1/events, /v1/history, /v1/queries and /v1/rehearsals\n",
+                "there is /livez, /readyz, /healthz, /metrics, /v1/status, /v1/ranges, /v1/map, /v1/events, /v1/history, /v1/queries, /v1/buckets/NAME/rates and /v1/rehearsals\n",
             ),
         }
     }
@@ -274,6 +299,13 @@ impl Admin {
                     "the history cannot be read: a fault of this program, see its log",
                 )
             })
+    }
+
+    /// The rates of a bucket.
+    async fn rates_of(&self, bucket: &str) -> Result<Value, Refused> {
+        let objects = self.objects.as_ref().ok_or_else(buckets::no_objects)?;
+        let (found, view) = objects.rates_of(bucket).await.map_err(|why| buckets::refused(bucket, &why))?;
+        Ok(buckets::answer(&found, &view, self.node.host().clock().now()))
     }
 
     fn host_is_ours(&self, head: &Parts) -> bool {

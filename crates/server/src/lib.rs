@@ -85,6 +85,8 @@ pub fn serve(node: Node, endpoints: Endpoints) -> std::io::Result<Running> {
     let (table_address, admin_address) = (table_socket.local_addr()?, admin_socket.local_addr()?);
     let object_address = objects.as_ref().map(|(_, socket)| socket.local_addr()).transpose()?;
     let (manager, history) = (admin.manager().clone(), admin.history().cloned());
+    let objects = objects.map(|(objects, socket)| (Arc::new(objects), socket));
+    let admin = admin.with_objects(objects.as_ref().map(|(objects, _)| objects.clone()));
     let (tables, admin) = (Arc::new(tables), Arc::new(admin));
     let health = admin.clone();
     let on_table = move |connection: Connection, request| {
@@ -111,7 +113,6 @@ pub fn serve(node: Node, endpoints: Endpoints) -> std::io::Result<Running> {
         tokio::spawn(manager.clone().run(stopped.clone())),
     ];
     if let Some((objects, socket)) = objects {
-        let objects = Arc::new(objects);
         tasks.push(tokio::spawn(objects.clone().keep_up(stopped.clone())));
         tasks.push(tokio::spawn(objects.clone().age(stopped.clone())));
         tasks.push(tokio::spawn(objects.clone().carry_on(stopped.clone())));

@@ -116,6 +116,8 @@ pub const ADMIN_BODY_WITHIN: Duration = Duration::from_secs(10);
 /// The most buckets whose rates are kept in memory. The one that was not used for the longest time gives way; its row has
 /// what it bore when it last changed.
 pub const BUCKETS_WITH_RATES_MAX: usize = 4_096;
+/// The most buckets whose names are sampled at once. Each takes up to 400 KiB meanwhile; with names of 50 bytes, 30 KiB.
+pub const BUCKETS_WATCHED_MAX: usize = 128;
 /// The time between two writes of the row with what a bucket bears, while that does not change.
 pub const CAPACITY_STORED_EVERY: Duration = Duration::from_secs(60 * 60);
 

@@ -46,7 +46,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use self::bucket::Bucket;
-pub(crate) use self::object_rates::{About, ObjectAsk, ObjectRates, ToStore, TooFast};
+pub(crate) use self::object_rates::{About, ObjectAsk, ObjectRates, RatesView, SpanRates, ToStore, TooFast};
 use self::overload::{Flow, Overload, Pressure};
 use self::recent::Recent;
 use self::tenants::Tenants;

@@ -10,23 +10,31 @@
 //!
 //! A write counts for its name when its bucket lets it in. Bytes are charged when they come and go, not when a request is let
 //! in: how many they are is not known then.
+//!
+//! `view` is what people see of a bucket. For that, the names of busy buckets are sampled too.
+
+mod view;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rangehold_map::capacity::{Answer, Capacity, MalformedCapacity, Usage};
+use rangehold_map::capacity::{Answer, Capacity, MalformedCapacity, Rules, Usage};
+use rangehold_map::names::Watch;
 use rangehold_map::{BucketId, Timestamp};
 
+pub(crate) use self::view::{RatesView, SpanRates};
 use super::bucket::Bucket as Tokens;
 use super::recent::Recent;
-use crate::limits::{BUCKETS_WITH_RATES_MAX, CAPACITY_STORED_EVERY};
+use crate::limits::{BUCKETS_WATCHED_MAX, BUCKETS_WITH_RATES_MAX, CAPACITY_STORED_EVERY};
 use crate::profile::{Budget, ObjectRules};
 use crate::throttled::Cause;
 
 /// Names and scopes of bytes that are kept in memory.
 const NAMES_MAX: usize = 65_536;
 const SCOPES_MAX: usize = 1_024;
+/// Names are sampled in stretches of this part of the time after which a bucket grows.
+const STRETCHES: f64 = 4.0;
 /// One in so many refusals by a bucket's rate is answered 503, the others 429.
 const BACKEND_ERRORS_EVERY: u32 = 4;
 
@@ -80,6 +88,7 @@ pub(crate) struct ObjectRates {
 struct Known {
     name: String,
     capacity: Capacity,
+    names: Watch,
     refused: u32,
     used: Duration,
     /// When it was last stored, and whether it changed since.
@@ -138,8 +147,9 @@ impl ObjectRates {
             Ok(restored) => (restored.unwrap_or_else(begin), Ok(())),
             Err(malformed) => (begin(), Err(malformed)),
         };
-        let name = name.to_owned();
-        let known = Known { name, capacity, refused: 0, used: real, stored: real, is_changed: false };
+        let stretch = self.grows_after(&rules).div_f64(STRETCHES);
+        let (name, names) = (name.to_owned(), Watch::new(stretch, real, seed));
+        let known = Known { name, capacity, names, refused: 0, used: real, stored: real, is_changed: false };
         let mut buckets = self.buckets.lock();
         if buckets.len() >= BUCKETS_WITH_RATES_MAX {
             let oldest = buckets.iter().min_by_key(|(_, known)| known.used).map(|(bucket, _)| *bucket);
@@ -159,6 +169,10 @@ impl ObjectRates {
         if let Some(names) = &mut names {
             let written = *names.get(hash, real, || None);
             if written.is_some_and(|written| real.saturating_sub(written) < self.rules.name_every) {
+                // So people see which name it is.
+                if let Some(known) = self.buckets.lock().get_mut(&ask.bucket) {
+                    known.note(ask);
+                }
                 return Err(TooFast::Name);
             }
         }
@@ -178,6 +192,7 @@ impl ObjectRates {
         let mut buckets = self.buckets.lock();
         let Some(known) = buckets.get_mut(&ask.bucket) else { return Ok(Duration::ZERO) };
         known.used = real;
+        known.note(ask);
         match known.capacity.ask(real, ask.name.as_bytes(), ask.usage) {
             Answer::Now => Ok(Duration::ZERO),
             Answer::Late(delay) => Ok(delay),
@@ -226,8 +241,12 @@ impl ObjectRates {
         let real = since_1970(now);
         let (ramp, scale) = (self.ramp(real), self.rules.time_scale);
         let (mut to_store, mut spans) = (Vec::new(), 0);
-        for (bucket, known) in self.buckets.lock().iter_mut() {
+        let mut buckets = self.buckets.lock();
+        let watched = buckets.values().filter(|known| known.names.is_sampling()).count();
+        let mut places = BUCKETS_WATCHED_MAX.saturating_sub(watched);
+        for (bucket, known) in buckets.iter_mut() {
             known.is_changed |= known.capacity.tick(real, ramp);
+            places -= usize::from(known.names.tick(real, places > 0));
             let count = known.capacity.spans().len();
             spans += count;
             let is_due = count > 1 && real.saturating_sub(known.stored) >= CAPACITY_STORED_EVERY;
@@ -252,15 +271,23 @@ impl ObjectRates {
         self.buckets.lock().remove(&bucket);
     }
 
-    /// What a bucket bears, if it is in use.
-    #[cfg(test)]
-    pub(crate) fn look<T>(&self, bucket: BucketId, look: impl FnOnce(&Capacity) -> T) -> Option<T> {
-        self.buckets.lock().get(&bucket).map(|known| look(&known.capacity))
+    /// After how much use a bucket grows, in real time.
+    fn grows_after(&self, rules: &Rules) -> Duration {
+        rules.doubles_after.div_f64(self.rules.time_scale)
     }
 
     /// The time of the ramp, which runs `time_scale` times as fast since 1970.
     fn ramp(&self, real: Duration) -> Duration {
         real.mul_f64(self.rules.time_scale)
+    }
+}
+
+impl Known {
+    /// Notes the name of a request, let in or not. A listing has none.
+    fn note(&mut self, ask: &ObjectAsk<'_>) {
+        if ask.about != About::Listing {
+            self.names.note(ask.name, ask.usage, 1.0 / self.capacity.rules().threshold(ask.usage));
+        }
     }
 }
 
@@ -292,6 +319,10 @@ mod tests {
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_unix_seconds(1_800_000_000).saturating_add(ms * Timestamp::TICKS_PER_MS)
+    }
+
+    fn spans(rates: &ObjectRates, bucket: u64) -> usize {
+        rates.view(BucketId(bucket), at(0)).expect("it is known").spans.len()
     }
 
     fn write(name: &str) -> ObjectAsk<'_> {
@@ -364,8 +395,8 @@ mod tests {
         assert_eq!((row.bucket, row.name.as_str()), (BucketId(1), "photos"));
         let again = ObjectRates::new(rules, 8);
         again.learn(BucketId(1), "photos", false, Some(&row.row), at(80_000)).expect("it is a row");
-        assert_eq!(again.look(BucketId(1), |capacity| capacity.spans().len()), Some(2));
+        assert_eq!(spans(&again, 1), 2);
         assert!(again.learn(BucketId(2), "other", false, Some(b"damaged"), at(80_000)).is_err());
-        assert_eq!(again.look(BucketId(2), |capacity| capacity.spans().len()), Some(1));
+        assert_eq!(spans(&again, 2), 1);
     }
 }

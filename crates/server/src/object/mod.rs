@@ -87,6 +87,7 @@ pub use self::keys::{
     DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError, ObjectKeys, SharedObjectKeys,
 };
 use self::permission::Place;
+pub(crate) use self::rates::NotShown;
 use self::reply::Reply;
 pub use self::reply::SentBody;
 use self::retry_tests::RetryTests;

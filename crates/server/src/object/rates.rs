@@ -23,10 +23,33 @@ use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
 use super::upkeep::stops_within;
-use crate::admission::{About, ObjectAsk, ObjectRates, ToStore, TooFast};
+use crate::admission::{About, ObjectAsk, ObjectRates, RatesView, ToStore, TooFast};
 use crate::limits::REQUEST_WITHIN;
 
+/// Why the rates of a bucket are not shown.
+#[derive(Debug)]
+pub(crate) enum NotShown {
+    /// The profile has none.
+    NoRates,
+    /// There is no such bucket.
+    NoBucket,
+    /// Its rows could not be read.
+    Failed(Failure),
+}
+
 impl ObjectService {
+    /// What a bucket bears now, for people. One that nobody has used since the start is taken into use, as by a request.
+    pub(crate) async fn rates_of(&self, bucket: &str) -> Result<(Bucket, RatesView), NotShown> {
+        let rates = self.admission.object_rates().ok_or(NotShown::NoRates)?;
+        let bucket = self.bucket(bucket).await?;
+        if !rates.knows(bucket.id) {
+            self.learn(rates, &bucket).await?;
+        }
+        // It was deleted, or gave way to another one, just now.
+        let view = rates.view(bucket.id, self.clock.now()).ok_or(NotShown::NoBucket)?;
+        Ok((bucket, view))
+    }
+
     /// Lets a call of the JSON API in, or refuses it.
     pub(super) async fn admit_call(&self, exchange: &Exchange<'_>, call: &Call) -> Result<(), Failure> {
         if self.admission.object_rates().is_none() {
@@ -256,6 +279,15 @@ impl ObjectService {
                 warn!(bucket = name, error = %failure, "what the bucket bears could not be stored, and is stored later");
                 rates.not_stored(id);
             }
+        }
+    }
+}
+
+impl From<Failure> for NotShown {
+    fn from(failure: Failure) -> Self {
+        match failure.0.kind {
+            ErrorKind::NoSuchBucket => Self::NoBucket,
+            _ => Self::Failed(failure),
         }
     }
 }

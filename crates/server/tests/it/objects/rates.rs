@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use rangehold_engine::Clock;
 use rangehold_map::Timestamp;
 use rangehold_map::capacity::Rules;
 use rangehold_server::profile::{ObjectRules, Profile};
+use serde_json::{Value, json};
 use tokio::task::yield_now;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::support::wire::{Answer, Request, exchange};
 use crate::support::{Service, Wanted, in_one_moment};
@@ -205,4 +207,88 @@ async fn a_folder_is_made_renamed_and_deleted_within_a_second() {
     service.object_json("POST", "/storage/v1/b/tree/folders", r#"{"name":"a"}"#).await;
     service.object_json("POST", "/storage/v1/b/tree/folders/a/renameTo/folders/b", "").await;
     assert_eq!(service.object("DELETE", "/storage/v1/b/tree/folders/b", "").await.status, 204);
+}
+
+/// The findings by prefix, and each part that was looked at and not cut with the reason.
+fn found(told: &Value) -> (Vec<(Value, Value, Value)>, Vec<(Value, Value)>) {
+    let list = |of: &str| told[of].as_array().expect("a list").clone();
+    let findings = list("findings").into_iter();
+    let findings =
+        findings.map(|found| (found["of"].clone(), found["prefix"].clone(), found["growth"].clone()));
+    let spans = list("spans").into_iter().filter(|span| !span["undivided"].is_null());
+    (findings.collect(), spans.map(|span| (span["low"].clone(), span["undivided"].clone())).collect())
+}
+
+/// A part grows after four seconds of use, and names are sampled for a second at a time. Requests are sent until all is seen,
+/// however long that takes.
+#[tokio::test]
+async fn people_see_which_parts_of_a_bucket_grow_and_which_names_scale() {
+    const ROUNDS_MAX: u64 = 5_000;
+    const BETWEEN: Duration = Duration::from_millis(20);
+    let scaled = Rules::documented().scaled(0.02);
+    let rates = Rules { doubles_after: Duration::from_secs(4), delay_max: Duration::ZERO, ..scaled };
+    let service = Service::with_profile(with_rates(rates, Duration::ZERO)).await;
+    service.create_bucket("photos").await;
+    let told = service.told("/v1/buckets/photos/rates").await;
+    assert_eq!(told["threshold"], json!({ "writes_per_s": 20.0, "reads_per_s": 100.0 }));
+    assert_eq!((&told["grows_after_s"], &told["sampled_for_s"]), (&json!(4.0), &json!(1.0)));
+    assert_eq!((&told["found_at"], &told["findings"]), (&Value::Null, &json!([])));
+    let lone = &told["spans"][0];
+    assert_eq!((&lone["low"], &lone["high"]), (&json!("gs://photos/*"), &Value::Null));
+    assert_eq!(lone["sentence"], "does not grow: less than half of what it bears is asked for");
+
+    let written = |prefix: &str, growth: &str| (json!("writes"), json!(prefix), json!(growth));
+    let expected = [written("images/animals/", "spreads"), written("images/clouds/", "append")];
+    let mut told = Value::Null;
+    for round in 0..ROUNDS_MAX {
+        let names = (0..12).map(|n| match (n % 2, round * 12 + n) {
+            (0, number) => format!("images%2Fclouds%2F{number:08}.jpg"),
+            (_, number) => {
+                format!("images%2Fanimals%2F{:016x}%2F1.jpg", number.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+            }
+        });
+        let names: Vec<String> = names.collect();
+        join_all(names.iter().map(|name| insert(&service, name))).await;
+        // Refusals come at once, and a part grows with time.
+        sleep(BETWEEN).await;
+        told = service.told("/v1/buckets/photos/rates").await;
+        let (findings, undivided) = found(&told);
+        let is_divided = told["spans"].as_array().is_some_and(|spans| spans.len() > 1);
+        if findings == expected && is_divided && undivided.iter().any(|(_, why)| *why == "append") {
+            break;
+        }
+    }
+    let (findings, undivided) = found(&told);
+    assert_eq!(findings, expected, "{told}");
+    let (low, why) = undivided.last().unwrap_or_else(|| panic!("all parts grow: {told}"));
+    assert!(low.as_str().is_some_and(|low| low > "gs://photos/images/animals/"), "{told}");
+    assert_eq!(why, "append", "{told}");
+    // The advice is shown on a name that was written.
+    let clouds = &told["findings"][1];
+    let (sentence, example) = (clouds["sentence"].as_str(), clouds["example"].as_str());
+    let (sentence, example) = (sentence.expect("a sentence"), example.expect("an example"));
+    assert!(sentence.starts_with("names under \"images/clouds/\""), "{sentence}");
+    assert!(
+        sentence.contains("do not scale") && sentence.contains("first 6 hex digits of its MD5"),
+        "{sentence}"
+    );
+    assert!(sentence.ends_with(&format!("-{example}\" in place of {example:?}")), "{sentence}");
+}
+
+#[tokio::test]
+async fn rates_that_cannot_be_shown_are_refused_with_the_reason() {
+    let path = "/v1/buckets/photos/rates";
+    let fast = Service::start().await;
+    fast.create_bucket("photos").await;
+    let refused = fast.order("GET", path, "").await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(refused.body.contains("start the server with --profile cloud"), "{}", refused.body);
+    assert_eq!(fast.send_admin("GET", path, &[]).await.status, 401);
+
+    let cloud = service(1.0, HOUR).await;
+    let absent = cloud.order("GET", "/v1/buckets/none/rates", "").await;
+    assert_eq!(absent.status, 404, "{}", absent.body);
+    assert!(absent.body.contains("there is no bucket \\\"none\\\""), "{}", absent.body);
+    assert_eq!(cloud.order("POST", path, "").await.status, 405);
+    assert_eq!(cloud.order("GET", path, "").await.status, 200);
 }
