@@ -1,6 +1,8 @@
-//! `rangehold bucket`: makes, shows, changes and deletes buckets, and the folders of those that have some.
+//! `rangehold bucket`: makes, shows, changes and deletes buckets and the folders of those that have some, and shows what
+//! buckets bear.
 
 mod folders;
+mod rates;
 mod settings;
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +12,7 @@ use rangehold_client::object::{BucketInfo, Storage};
 use serde_json::{Value, json};
 
 use self::folders::Folders;
+use self::rates::RatesFlags;
 use self::settings::Settings;
 use crate::object::cloud;
 use crate::object::fields;
@@ -61,6 +64,9 @@ enum Command {
         #[command(flatten)]
         settings: Settings,
     },
+    /// Show what a bucket of a running server of Rangehold bears, which parts of its names grow, and which names scale. Asks the
+    /// admin endpoint; the server needs --profile cloud.
+    Rates(RatesFlags),
     /// Delete empty buckets. `rangehold object rm --recursive` deletes a bucket with its objects.
     Delete {
         /// Buckets, such as gs://BUCKET.
@@ -110,6 +116,9 @@ pub(crate) fn run(commands: BucketCommands) -> Result<()> {
                     say(&service, "changed", &changed);
                 }
             }
+            Command::Rates(rates) => {
+                rates.show(&bucket(&rates.url)?, service.output)?;
+            }
             Command::Delete { urls } => {
                 for name in names(&urls)? {
                     storage.delete_bucket(&name).await.with_context(|| url(&name))?;
@@ -131,14 +140,15 @@ fn url(name: &str) -> String {
 
 /// The buckets that are named, without anything in them.
 fn names(urls: &[String]) -> Result<Vec<String>> {
-    let name = |url: &String| {
-        let place = cloud(url)?;
-        if place.bucket.is_empty() || !place.name.is_empty() {
-            bail!("{url} is not a bucket: write it as gs://BUCKET");
-        }
-        Ok(place.bucket)
-    };
-    urls.iter().map(name).collect()
+    urls.iter().map(|url| bucket(url)).collect()
+}
+
+fn bucket(url: &str) -> Result<String> {
+    let place = cloud(url)?;
+    if place.bucket.is_empty() || !place.name.is_empty() {
+        bail!("{url} is not a bucket: write it as gs://BUCKET");
+    }
+    Ok(place.bucket)
 }
 
 /// Changes settings, if nobody else changed them since they were read.

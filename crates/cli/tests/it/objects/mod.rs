@@ -1,5 +1,6 @@
 //! `object` and `bucket`, at a server that runs for the test.
 
+mod bears;
 mod copies;
 mod folders;
 mod rates;
@@ -40,6 +41,8 @@ impl Home {
         command.args(line).current_dir(self.directory.path().join("work"));
         command.env("STORAGE_EMULATOR_HOST", format!("http://{}", self.server.objects));
         command.env("XDG_STATE_HOME", self.directory.path().join("state"));
+        command.env("RANGEHOLD_ADMIN", self.server.admin.to_string());
+        command.env("RANGEHOLD_DATA", self.directory.path().join("data"));
         command
     }
 
