@@ -209,14 +209,17 @@ async fn a_folder_is_made_renamed_and_deleted_within_a_second() {
     assert_eq!(service.object("DELETE", "/storage/v1/b/tree/folders/b", "").await.status, 204);
 }
 
-/// The findings by prefix, and each part that was looked at and not cut with the reason.
-fn found(told: &Value) -> (Vec<(Value, Value, Value)>, Vec<(Value, Value)>) {
-    let list = |of: &str| told[of].as_array().expect("a list").clone();
-    let findings = list("findings").into_iter();
-    let findings =
-        findings.map(|found| (found["of"].clone(), found["prefix"].clone(), found["growth"].clone()));
-    let spans = list("spans").into_iter().filter(|span| !span["undivided"].is_null());
-    (findings.collect(), spans.map(|span| (span["low"].clone(), span["undivided"].clone())).collect())
+/// The findings by prefix.
+fn findings(told: &Value) -> Vec<[Value; 3]> {
+    let finding = |found: &Value| ["of", "prefix", "growth"].map(|member| found[member].clone());
+    told["findings"].as_array().expect("a list").iter().map(finding).collect()
+}
+
+/// Each part that was looked at and not cut, with the reason.
+fn undivided(told: &Value) -> Vec<[Value; 2]> {
+    let spans = told["spans"].as_array().expect("a list").iter();
+    let spans = spans.filter(|span| !span["undivided"].is_null());
+    spans.map(|span| ["low", "undivided"].map(|member| span[member].clone())).collect()
 }
 
 /// A part grows after four seconds of use, and names are sampled for a second at a time. Requests are sent until all is seen,
@@ -237,7 +240,7 @@ async fn people_see_which_parts_of_a_bucket_grow_and_which_names_scale() {
     assert_eq!((&lone["low"], &lone["high"]), (&json!("gs://photos/*"), &Value::Null));
     assert_eq!(lone["sentence"], "does not grow: less than half of what it bears is asked for");
 
-    let written = |prefix: &str, growth: &str| (json!("writes"), json!(prefix), json!(growth));
+    let written = |prefix: &str, growth: &str| [json!("writes"), json!(prefix), json!(growth)];
     let expected = [written("images/animals/", "spreads"), written("images/clouds/", "append")];
     let mut told = Value::Null;
     for round in 0..ROUNDS_MAX {
@@ -252,15 +255,15 @@ async fn people_see_which_parts_of_a_bucket_grow_and_which_names_scale() {
         // Refusals come at once, and a part grows with time.
         sleep(BETWEEN).await;
         told = service.told("/v1/buckets/photos/rates").await;
-        let (findings, undivided) = found(&told);
         let is_divided = told["spans"].as_array().is_some_and(|spans| spans.len() > 1);
-        if findings == expected && is_divided && undivided.iter().any(|(_, why)| *why == "append") {
+        let says_append = undivided(&told).iter().any(|[_, why]| *why == "append");
+        if findings(&told) == expected && is_divided && says_append {
             break;
         }
     }
-    let (findings, undivided) = found(&told);
-    assert_eq!(findings, expected, "{told}");
-    let (low, why) = undivided.last().unwrap_or_else(|| panic!("all parts grow: {told}"));
+    assert_eq!(findings(&told), expected, "{told}");
+    let undivided = undivided(&told);
+    let [low, why] = undivided.last().unwrap_or_else(|| panic!("all parts grow: {told}"));
     assert!(low.as_str().is_some_and(|low| low > "gs://photos/images/animals/"), "{told}");
     assert_eq!(why, "append", "{told}");
     // The advice is shown on a name that was written.
