@@ -169,8 +169,8 @@ pub enum Failure {
     Lost,
     /// Another transaction was in the way. This one was undone and may be tried again.
     Busy,
-    /// Keys that already have a mapping were mapped again. The exclusion constraint found this, or the trigger in its
-    /// place.
+    /// Keys that already have a mapping were mapped again. A trigger found this, or the exclusion constraint of an earlier
+    /// version.
     Overlap,
     /// Another row has the same name or location.
     Duplicate,

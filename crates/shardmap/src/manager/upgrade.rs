@@ -14,8 +14,8 @@ use crate::location::Location;
 use crate::store::{For, Schema, StoreError};
 
 impl ShardMapManager {
-    /// Upgrades the global map, and then each shard, in one transaction for each. May be done again, and while the shards
-    /// serve. Returns the shards with what failed there. A caller that tells how far it is calls
+    /// Upgrades the global map, and then each shard, in one transaction, and in one more for a shard that has a constraint of
+    /// version 1.0. May be done again, and while the shards serve. Returns the shards with what failed there. A caller that tells how far it is calls
     /// [`ShardMapManager::upgrade_global_store`], and then [`ShardMapManager::upgrade_local_store`] for each shard.
     ///
     /// # Errors
@@ -45,7 +45,9 @@ impl ShardMapManager {
     ///
     /// # Errors
     ///
-    /// As [`ShardMapManager::upgrade_global_store`]; [`crate::Code::StoreVersionMismatch`] for a shard of another major version.
+    /// As [`ShardMapManager::upgrade_global_store`], also if a shard of version 1.0 has transactions at each moment that have
+    /// read its mappings, so that its old constraint cannot be dropped; [`crate::Code::StoreVersionMismatch`] for a shard of
+    /// another major version.
     pub async fn upgrade_local_store(&self, location: &Location) -> Result<(), Error> {
         self.upgrade_local(location).await.map_err(|error| error.seen_by(Category::Manager))
     }

@@ -18,7 +18,8 @@ fn joined<'k>(intervals: impl Iterator<Item = &'k KeyRange>) -> Vec<KeyRange> {
     joined
 }
 
-/// The intervals that hold all of these, given in their order. If they are many, one interval that holds them all: to read it takes less time than to ask for each.
+/// Takes intervals in the order of their keys, and returns intervals that hold them all. If they are many, that is one: to
+/// read it takes less time than to ask for each.
 pub(crate) fn to_ask<'k>(intervals: impl Iterator<Item = &'k KeyRange>) -> Vec<KeyRange> {
     let joined = joined(intervals);
     match joined.as_slice() {

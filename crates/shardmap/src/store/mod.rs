@@ -32,7 +32,7 @@ pub use version::STORE_VERSION;
 pub(crate) use version::expect_version;
 
 pub(crate) use crate::error::Failure;
-use crate::limits::{FENCES_CLOSED_AT_ONCE_MAX, ROWS_PER_STATEMENT_MAX, STOPPED_WITHIN_MIN};
+use crate::limits::{FENCES_CLOSED_AT_ONCE_MAX, LOCK_TIMEOUT, ROWS_PER_STATEMENT_MAX, STOPPED_WITHIN_MIN};
 use crate::location::Location;
 use postgres::PostgresAccess;
 
@@ -392,7 +392,18 @@ impl Tx {
         }
         let sql =
             "alter table __shard_management.local_mappings drop constraint local_mappings_do_not_overlap";
-        self.write_past(sql, &[], &[], Drain::Leave).await
+        self.write_past(sql, &[], &[], Drain::Leave).await.map_err(|mut error| {
+            if error.failure == Failure::NotDrained {
+                error.failure = Failure::Busy;
+                error.message = format!(
+                    "the shard is upgraded, but for the constraint local_mappings_do_not_overlap of an earlier version: in {} s \
+                    there was no moment without a transaction that had read the shard's mappings. With the constraint large \
+                    changes take longer, and all else is as it should be. Upgrade again when no transaction stays open for long",
+                    LOCK_TIMEOUT.as_secs()
+                );
+            }
+            error
+        })
     }
 
     /// Runs a user's script: statements with semicolons between them. If a statement ends the transaction, that is an

@@ -1,5 +1,6 @@
 //! Recovery: the places of truth are made to differ behind the manager's back, and brought together again.
 
+use rangehold_shardmap::limits::INTERVALS_ASKED_ALONE_MAX;
 use rangehold_shardmap::recovery::{MappedBy, Resolution};
 use rangehold_shardmap::{CreateMode, ListShardMap, Location, MappingChange, ShardKeyValue, ShardMapManager};
 
@@ -29,13 +30,16 @@ async fn resolve(manager: &ShardMapManager, place: &Location, how: Resolution) {
     }
 }
 
+/// A key as SQL writes it.
+fn in_sql(world: &World, key: i32) -> String {
+    let digits: String =
+        key.to_key().unwrap().raw().to_vec().iter().map(|byte| format!("{byte:02x}")).collect();
+    if world.is_postgres() { format!("'\\x{digits}'") } else { format!("x'{digits}'") }
+}
+
 /// Other keys for a mapping of an `i32` map, in one table.
 fn set_keys(world: &World, place: &Location, table: &str, from: i32, low: i32, high: i32) {
-    let hex = |value: i32| {
-        let raw = value.to_key().unwrap().raw().to_vec();
-        let digits: String = raw.iter().map(|byte| format!("{byte:02x}")).collect();
-        if world.is_postgres() { format!("'\\x{digits}'") } else { format!("x'{digits}'") }
-    };
+    let hex = |key| in_sql(world, key);
     if !world.is_postgres() {
         world.sql(place, &format!("drop trigger if exists @{table}_keep_their_keys"));
     }
@@ -160,6 +164,25 @@ on_both_stores! {
         other_ids(world, b);
         assert_eq!(differences(manager, b).await, ["3- both"]);
         manager.recovery().rebuild_shards(&[a.clone(), b.clone()], Some("points")).await.unwrap();
+        check(manager, &[a.clone(), b.clone()]).await;
+    }
+
+    /// A shard with more single keys than the global map is asked for one by one: mappings of others that lie between them
+    /// stay, also if an operation holds one of them.
+    async fn the_keys_of_others_stay_beside_many_that_are_kept(world) {
+        let (manager, map, [a, b]) = &points(world).await;
+        let shards = [map.shard(a).await.unwrap(), map.shard(b).await.unwrap()];
+        let keys: Vec<i32> = (10..10 + 3 * i32::try_from(INTERVALS_ASKED_ALONE_MAX).unwrap()).collect();
+        map.add_many(keys.iter().map(|key| (key, &shards[usize::from(key % 2 != 0)])).collect()).await.unwrap();
+        let before = told(map, &[a.clone(), b.clone()]).await;
+        other_ids(world, a);
+        world.sql(a, &format!("delete from @local_mappings where low = {}", in_sql(world, 12)));
+        let hold = format!("update @global_mappings set operation_id = map_id where low = {}", in_sql(world, 15));
+        world.sql(manager.location(), &hold);
+        resolve(manager, a, Resolution::KeepShard).await;
+        assert_eq!(told(map, &[a.clone(), b.clone()]).await, before.replace("12- A, ", ""));
+        let free = "update @global_mappings set operation_id = null";
+        world.sql(manager.location(), free);
         check(manager, &[a.clone(), b.clone()]).await;
     }
 

@@ -5,6 +5,7 @@ use rangehold_shardmap::{Location, ShardMapManager, ShardUpdate};
 use rangehold_testkit::needs;
 
 use super::world::{Ranges, check, code};
+use crate::support::local::manage;
 use crate::support::roles::{APPLICATION, MANAGER};
 use crate::support::stores::World;
 
@@ -135,6 +136,27 @@ on_both_stores! {
         ranges.map.offline(&ranges.map.get(&5).await.unwrap()).await.unwrap();
         ranges.manager.recovery().detach_lost(&ranges.places[2], None).await.unwrap();
         check(&ranges.manager, &ranges.places[..2]).await;
+    }
+
+    /// A transaction that stays open keeps the constraint of version 1.0, and the rest is upgraded.
+    async fn an_open_transaction_keeps_only_the_old_constraint(world) {
+        if !world.is_postgres() {
+            return;
+        }
+        let ranges = Ranges::new(world).await;
+        make_old(world, ranges.manager.location(), &ranges.places);
+        let Location::Postgres { database, .. } = &ranges.places[0] else { unreachable!("a server") };
+        let client = manage(world.server().unwrap(), database).await;
+        client.batch_execute("begin; select count(*) from __shard_management.local_mappings").await.unwrap();
+        let upgraded = ranges.manager.upgrade_local_store(&ranges.places[0]).await;
+        let error = upgraded.unwrap_err();
+        assert!(error.retry() && error.to_string().contains("Upgrade again"), "{error}");
+        assert_eq!(world.sql(&ranges.places[0], "select version_minor from @local_meta"), "1");
+        let mapping = ranges.map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
+        client.batch_execute("commit").await.unwrap();
+        upgrade(&ranges.manager).await;
+        ranges.map.delete(&ranges.map.offline(&mapping).await.unwrap()).await.unwrap();
+        ranges.check().await;
     }
 
     /// A shard of another major version is neither changed nor compared nor upgraded.
