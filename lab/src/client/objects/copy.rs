@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use rangehold_testkit::workspace::run;
 use serde_json::Value;
 
 use super::files;
-use crate::client::command::{Ended, run_killed};
+use crate::client::command::{Ended, Run, run_killed};
 
 /// The parts of all files after which a command is killed: in its first run, and in its second one.
 pub(super) const KILLED_AFTER: [f64; 2] = [0.2, 0.5];
@@ -68,13 +68,10 @@ impl Service {
     /// Copies, and is killed on the way. `there` counts the files that are at the target.
     fn copy(&self, from: &str, to: &str, count: u64, there: impl Fn() -> Result<u64>) -> Result<Copied> {
         let mut at_kill = 0;
-        let start = || {
-            let mut command = self.command(&["object", "cp", "-r", from, to, "--output", "json"]);
-            Ok(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
-        };
-        let ended = run_killed(start, KILLED_AFTER.len(), |child, kills| {
+        let command = || self.command(&["object", "cp", "-r", from, to, "--output", "json"]);
+        let ended = run_killed(command, KILLED_AFTER.len(), |run, kills| {
             let wanted = (count as f64 * KILLED_AFTER[kills]) as u64;
-            let reached = wait_for(child, wanted, &there)?;
+            let reached = wait_for(run, wanted, &there)?;
             at_kill = reached.unwrap_or(at_kill);
             Ok(reached.is_some())
         });
@@ -100,10 +97,10 @@ impl Service {
 }
 
 /// Waits until so many files are at the target, and returns how many there are; `None` if the command ended before.
-fn wait_for(child: &mut Child, wanted: u64, there: &impl Fn() -> Result<u64>) -> Result<Option<u64>> {
+fn wait_for(run: &mut Run, wanted: u64, there: &impl Fn() -> Result<u64>) -> Result<Option<u64>> {
     loop {
         let is_there = there()?;
-        if child.try_wait()?.is_some() {
+        if run.has_ended()? {
             return Ok(None);
         }
         if is_there >= wanted {
