@@ -72,6 +72,14 @@ pub(crate) fn kill_and_start(server: Server, setup: &Setup) -> Result<Server> {
     Server::start(setup)
 }
 
+/// Raises the limit of open files of this process, which opens thousands of connections.
+pub(crate) fn allow_many_connections() -> Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let given = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: given.maximum, maximum: given.maximum })?;
+    Ok(())
+}
+
 /// Whole mebibytes.
 pub(crate) fn mib(bytes: u64) -> u64 {
     bytes >> 20

@@ -19,7 +19,7 @@ use rangehold_testkit::sign::{ACCOUNT, KEY};
 
 use self::attackers::Attacker;
 use self::quiet::{Kind, Met};
-use crate::bench::Build;
+use crate::bench::{Build, allow_many_connections};
 
 /// How much slower the quiet client may become.
 const SLOWER_MAX: f64 = 5.0;
@@ -119,12 +119,4 @@ fn judge(beside: &str, kind: Kind, alone: &Met, met: &Met) -> Option<String> {
     } else {
         None
     }
-}
-
-/// Raises the limit of open files of this process, which opens thousands of connections.
-fn allow_many_connections() -> Result<()> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let given = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: given.maximum, maximum: given.maximum })?;
-    Ok(())
 }

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rangehold_map::capacity::Usage;
 use rangehold_testkit::http::{Answer, Connection, Request};
 
+use super::failed::Failed;
 use super::schedule::Schedule;
 use super::seen::{Answered, Seen};
 use super::story::{Lane, Story};
@@ -53,8 +54,9 @@ pub(super) fn write_before(story: &Story, address: SocketAddr) -> Result<()> {
     })
 }
 
-/// Sends the requests of all lanes when they are due. Fails if an answer is neither a success nor a refusal by the bucket's rate.
-pub(super) fn play(story: &Story, address: SocketAddr) -> Result<Vec<Seen>> {
+/// Sends the requests of all lanes when they are due. Fails if an answer is neither a success nor a refusal by the bucket's rate, and
+/// tells the clients of all stories. If a client of another story has failed, it ends before all requests were sent.
+pub(super) fn play(story: &Story, address: SocketAddr, failed: &Failed) -> Result<Vec<Seen>> {
     let seen: Vec<Seen> = story.lanes.iter().map(|_| Seen::new(story.whole())).collect();
     let schedules: Vec<Schedule> = story.lanes.iter().map(|lane| story.schedule(lane)).collect();
     let next: Vec<AtomicU64> = story.lanes.iter().map(|_| AtomicU64::new(0)).collect();
@@ -64,7 +66,10 @@ pub(super) fn play(story: &Story, address: SocketAddr) -> Result<Vec<Seen>> {
         for (at, lane) in story.lanes.iter().enumerate() {
             let (seen, schedule, next) = (&seen[at], &schedules[at], &next[at]);
             for _ in 0..lane.clients {
-                clients.push(scope.spawn(move || client(lane, schedule, next, address, begun, seen)));
+                let client = move || client(lane, schedule, next, address, begun, seen, failed);
+                clients.push(scope.spawn(move || {
+                    failed.note(client().with_context(|| format!("{}: {}", story.file, lane.label)))
+                }));
             }
         }
         clients.into_iter().try_for_each(|client| client.join().expect("clients do not panic"))
@@ -72,7 +77,7 @@ pub(super) fn play(story: &Story, address: SocketAddr) -> Result<Vec<Seen>> {
     Ok(seen)
 }
 
-/// Takes one request after the other, until there are no more.
+/// Takes one request after the other, until there are no more or a client has failed.
 fn client(
     lane: &Lane,
     schedule: &Schedule,
@@ -80,6 +85,7 @@ fn client(
     address: SocketAddr,
     begun: Instant,
     seen: &Seen,
+    failed: &Failed,
 ) -> Result<()> {
     let mut connection = Connection::open(address)?;
     loop {
@@ -89,7 +95,9 @@ fn client(
         if now.saturating_sub(due) > LATE_MAX {
             continue;
         }
-        thread::sleep(due.saturating_sub(now));
+        if failed.sleep(due.saturating_sub(now)) {
+            return Ok(());
+        }
         let request = request(lane.usage, &(lane.name)(due.as_secs(), number));
         let sent = begun.elapsed();
         let answer = connection.send(&request)?;
@@ -120,7 +128,57 @@ fn answered(request: &Request, answer: &Answer) -> Result<Answered> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
     use super::*;
+
+    /// Two requests, the second of which is due half a minute after the first.
+    static SLOW: Story = Story {
+        file: "slow",
+        title: "",
+        stretches: 1,
+        lanes: &[Lane {
+            label: "names",
+            usage: Usage::Write,
+            name: |_, number| number.to_string(),
+            asked: |_| 0.003,
+            borne: |_| 1.0,
+            clients: 2,
+        }],
+    };
+
+    /// Answers each request with 404 until the client closes the connection. Returns how many there were.
+    fn answer_404(mut stream: TcpStream) -> usize {
+        let (mut requests, mut bytes) = (String::new(), [0; 1_024]);
+        loop {
+            let length = stream.read(&mut bytes).expect("the client sends or closes");
+            if length == 0 {
+                return requests.matches("POST ").count();
+            }
+            requests += &String::from_utf8_lossy(&bytes[..length]);
+            if requests.ends_with("\r\n\r\nx") {
+                stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").expect("it is read");
+            }
+        }
+    }
+
+    #[test]
+    fn a_client_that_fails_ends_all_others_before_their_requests_are_due() {
+        assert_eq!(SLOW.schedule(&SLOW.lanes[0]).all().count(), 2);
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a port");
+        let address = listener.local_addr().expect("it is bound");
+        let server = thread::spawn(move || {
+            let streams = listener.incoming().take(2).map(|stream| stream.expect("a client connects"));
+            let answering: Vec<_> = streams.map(|stream| thread::spawn(|| answer_404(stream))).collect();
+            answering.into_iter().map(|requests| requests.join().expect("it counts")).sum::<usize>()
+        });
+        let failed = Failed::default();
+        let error = play(&SLOW, address, &failed).err().expect("404 is no answer of a bucket");
+        assert!(format!("{error:#}").starts_with("slow: names: POST "), "{error:#}");
+        assert_eq!(server.join().expect("it answers"), 1);
+        assert!(failed.sleep(Duration::MAX), "clients of other stories are told");
+    }
 
     #[test]
     fn an_answer_that_is_neither_a_success_nor_a_refusal_by_the_rate_is_an_error() {

@@ -8,12 +8,14 @@
 //! | `story` | the stories: names, what is asked for, what the page says is borne |
 //! | `schedule` | when each request is due |
 //! | `client` | sends requests, and knows which answers there may be |
+//! | `failed` | whether a client has failed, which ends all others |
 //! | `seen` | what was asked for and refused, by the second |
 //! | `verdict` | whether that is as the page says |
 //!
 //! The speed of the machine decides nothing. What was asked for is what was really sent: a client that is held up leaves requests out.
 
 mod client;
+mod failed;
 mod schedule;
 mod seen;
 mod story;
@@ -26,20 +28,23 @@ use anyhow::Result;
 use rangehold_map::capacity::Usage;
 use rangehold_testkit::server::{Server, Setup};
 
+use self::failed::Failed;
 use self::seen::Seen;
 use self::story::{STORIES, Story};
 use self::verdict::Verdict;
 use super::draw;
 use crate::balance::Curve;
-use crate::bench::{Build, Missed};
+use crate::bench::{Build, Missed, allow_many_connections};
 
 /// Seconds of one point of a picture.
 const POINT: usize = 2;
 
 pub(super) fn run(pictures: Option<&Path>, build: &Build) -> Result<()> {
+    allow_many_connections()?;
     let setups: Vec<Setup> = STORIES.iter().map(|story| prepare(story, build)).collect::<Result<_>>()?;
+    let failed = &Failed::default();
     let seen = thread::scope(|scope| -> Result<Vec<Vec<Seen>>> {
-        let play = |(story, setup)| scope.spawn(move || play(story, setup));
+        let play = |(story, setup)| scope.spawn(move || failed.note(play(story, setup, failed)));
         let playing: Vec<_> = STORIES.iter().zip(&setups).map(play).collect();
         playing.into_iter().map(|story| story.join().expect("a story does not panic")).collect()
     })?;
@@ -49,7 +54,7 @@ pub(super) fn run(pictures: Option<&Path>, build: &Build) -> Result<()> {
         not_judged += tell(story, lanes, &mut missed);
         let usages: Vec<Usage> = story.usages().collect();
         for usage in &usages {
-            let word = story::plural(*usage);
+            let word = usage.name();
             let file = match usages.len() {
                 1 => story.file.to_owned(),
                 _ => format!("{}-{word}", story.file),
@@ -71,9 +76,9 @@ fn prepare(story: &Story, build: &Build) -> Result<Setup> {
 }
 
 /// Plays a story on its server, and returns what was seen of each of its lanes.
-fn play(story: &Story, setup: &Setup) -> Result<Vec<Seen>> {
+fn play(story: &Story, setup: &Setup, failed: &Failed) -> Result<Vec<Seen>> {
     let server = Server::start(setup)?;
-    let seen = client::play(story, server.objects)?;
+    let seen = client::play(story, server.objects, failed)?;
     server.stop()?;
     Ok(seen)
 }
@@ -86,7 +91,7 @@ fn tell(story: &Story, lanes: &[Seen], missed: &mut Missed) -> usize {
         for (at, lane) in story.lanes.iter().enumerate() {
             let (asked, refused) = counts[at].of(stretch);
             let [asked, let_in] = [asked, asked - refused].map(|count| count / story::STRETCH.as_secs_f64());
-            let (minute, usage, label) = (20 * stretch, story::plural(lane.usage), lane.label);
+            let (minute, usage, label) = (20 * stretch, lane.usage.name(), lane.label);
             let borne = story::threshold(lane.usage) * (lane.borne)(stretch);
             println!(
                 "  minute {minute:>4}: {label}: asked {asked:.1} {usage}/s, let in {let_in:.1}; borne {borne:.1}"

@@ -48,14 +48,6 @@ pub(super) struct Lane {
     pub(super) clients: u64,
 }
 
-/// `usage` in the plural.
-pub(super) fn plural(usage: Usage) -> &'static str {
-    match usage {
-        Usage::Write => "writes",
-        Usage::Read => "reads",
-    }
-}
-
 /// The arguments of the servers.
 pub(super) fn arguments() -> Vec<String> {
     let (rates, time) = (RATE_SCALE.to_string(), TIME_SCALE.to_string());

@@ -6,7 +6,7 @@
 //!   minutes before. So the least is judged only behind stretches in which the clients kept up with their schedule.
 
 use super::seen::Counts;
-use super::story::{DOUBLES_AFTER, STRETCH, Story, plural, threshold};
+use super::story::{DOUBLES_AFTER, STRETCH, Story, threshold};
 
 /// How far what is let in may be from what is borne. Cuts are not quite even, and at the beginning of a stretch there is a second's
 /// worth that was saved.
@@ -36,7 +36,7 @@ pub(super) fn judge(story: &Story, counts: &[Counts], at: usize, stretch: u32) -
     let let_in = asked - refused;
     let missed = |word: &str, rate: f64| {
         let [seen, asked] = [let_in, asked].map(|count| count / seconds as f64);
-        let (file, label, usage, minute) = (story.file, lane.label, plural(lane.usage), 20 * stretch);
+        let (file, label, usage, minute) = (story.file, lane.label, lane.usage.name(), 20 * stretch);
         Verdict::Missed(format!(
             "{file}: {label}: expected at {word} {rate:.1} {usage}/s let in from minute {minute} on, seen {seen:.1} of {asked:.1}"
         ))
