@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rangehold_map::capacity::{Answer, Capacity, MalformedCapacity, Rules, Usage};
-use rangehold_map::names::Watch;
+use rangehold_map::names::{Comparison, Watch};
 use rangehold_map::{BucketId, Timestamp};
 
 pub(crate) use self::view::{RatesView, SpanRates};
@@ -238,25 +238,38 @@ impl ObjectRates {
 
     /// Lets time pass for all buckets. Returns those whose rows must be written, and the number of all spans.
     pub(crate) fn tick(&self, now: Timestamp) -> (Vec<ToStore>, usize) {
+        let Ticked { to_store, spans, to_compare } = self.tick_buckets(now);
+        // Without the lock, for which each request waits.
+        for (bucket, comparison) in to_compare {
+            let found = comparison.found();
+            if let Some(known) = self.buckets.lock().get_mut(&bucket) {
+                known.names.learn(found);
+            }
+        }
+        (to_store, spans)
+    }
+
+    fn tick_buckets(&self, now: Timestamp) -> Ticked {
         let real = since_1970(now);
         let (ramp, scale) = (self.ramp(real), self.rules.time_scale);
-        let (mut to_store, mut spans) = (Vec::new(), 0);
+        let mut ticked = Ticked::default();
         let mut buckets = self.buckets.lock();
         let watched = buckets.values().filter(|known| known.names.is_sampling()).count();
         let mut places = BUCKETS_WATCHED_MAX.saturating_sub(watched);
         for (bucket, known) in buckets.iter_mut() {
             known.is_changed |= known.capacity.tick(real, ramp);
             places -= usize::from(known.names.tick(real, places > 0));
+            ticked.to_compare.extend(known.names.take_comparison().map(|comparison| (*bucket, comparison)));
             let count = known.capacity.spans().len();
-            spans += count;
+            ticked.spans += count;
             let is_due = count > 1 && real.saturating_sub(known.stored) >= CAPACITY_STORED_EVERY;
             if known.is_changed || is_due {
                 (known.stored, known.is_changed) = (real, false);
                 let row = known.capacity.encode(scale);
-                to_store.push(ToStore { bucket: *bucket, name: known.name.clone(), row });
+                ticked.to_store.push(ToStore { bucket: *bucket, name: known.name.clone(), row });
             }
         }
-        (to_store, spans)
+        ticked
     }
 
     /// A row could not be written: it is tried again.
@@ -282,10 +295,19 @@ impl ObjectRates {
     }
 }
 
+/// What is left to do after time has passed for all buckets.
+#[derive(Default)]
+struct Ticked {
+    to_store: Vec<ToStore>,
+    /// The number of all spans.
+    spans: usize,
+    to_compare: Vec<(BucketId, Comparison)>,
+}
+
 impl Known {
-    /// Notes the name of a request, let in or not. A listing has none.
+    /// Notes the name of a request for an object, let in or not. Listings have none, and names of folders grow by other rules.
     fn note(&mut self, ask: &ObjectAsk<'_>) {
-        if ask.about != About::Listing {
+        if ask.about == About::Object {
             self.names.note(ask.name, ask.usage, 1.0 / self.capacity.rules().threshold(ask.usage));
         }
     }

@@ -97,15 +97,21 @@ fn fronts(prefix: &str, before: &[&str], now: &[&str]) -> Option<Growth> {
         heads.dedup();
         heads
     };
-    let grow = |heads: &Vec<String>| {
-        let grows = heads.iter().map(|head| count_above(&below(head, now), &below(head, before)));
-        grows.sum::<usize>() as f64 >= MOST * now.len() as f64
+    let growing = |heads: &Vec<String>| {
+        let (mut places, mut names) = (0, 0);
+        for head in heads {
+            let now = below(head, now);
+            let above = count_above(&now, &below(head, before));
+            places += usize::from(above as f64 >= MOST * now.len() as f64);
+            names += above;
+        }
+        (places >= 2 && names as f64 >= MOST * now.len() as f64).then_some(places)
     };
     [by_folder, by_letters(1), by_letters(2)]
-        .into_iter()
+        .iter()
         .filter(|heads| (2..=FRONTS_MAX).contains(&heads.len()))
-        .find(grow)
-        .map(|heads| Growth::Fronts(heads.len()))
+        .find_map(growing)
+        .map(Growth::Fronts)
 }
 
 impl Growth {
@@ -133,7 +139,7 @@ impl Finding {
         match growth {
             Growth::Spreads => {
                 format!(
-                    "{names} scale: they are spread, so what they may use doubles again and again with use"
+                    "{names} scale: they are spread, so the rate that they may have doubles each time it is used for long enough"
                 )
             }
             Growth::Append | Growth::Prepend => {
@@ -151,7 +157,7 @@ impl Finding {
             ),
             Growth::NewPrefixes => {
                 format!(
-                    "{names} scale only until the next prefix: {}",
+                    "{names} scale only until names get another prefix: {}",
                     time_advice(prefix, example, namespace)
                 )
             }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::limits::PREFIX_FOLDERS_MAX;
+
 /// A prefix with at least this share of all requests is looked at by itself.
 const HEAVY: f64 = 0.1;
 /// The part of a prefix's requests that must be in such prefixes below it.
@@ -25,7 +27,8 @@ pub(super) fn prefixes(prefix: &str, names: &[&str], all: usize, found: &mut Vec
         |(folder, count): &(&&str, &usize)| folder.ends_with('/') && **count as f64 >= HEAVY * all as f64;
     let heavy: Vec<&str> = folders.iter().filter(is_heavy).map(|(folder, _)| *folder).collect();
     let covered: usize = heavy.iter().map(|folder| folders[folder]).sum();
-    if heavy.is_empty() || (covered as f64) < COVERED * names.len() as f64 {
+    let is_deep = prefix.matches('/').count() >= PREFIX_FOLDERS_MAX;
+    if is_deep || heavy.is_empty() || (covered as f64) < COVERED * names.len() as f64 {
         found.push(prefix.to_owned());
         return;
     }

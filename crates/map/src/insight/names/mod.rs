@@ -21,7 +21,7 @@ mod watch;
 pub use clock::{TimePrefix, time_prefix};
 pub use finding::{Finding, Growth, findings};
 pub(crate) use finding::{hash_advice, time_advice};
-pub use watch::{Found, Watch};
+pub use watch::{Comparison, Found, Watch};
 
 use md5::{Digest, Md5};
 

@@ -8,12 +8,16 @@ use std::cmp::Ordering;
 /// A number goes between the characters where its digits go, and a longer one is greater.
 const NUMBER: u8 = b'0';
 
-/// How many of the names `now` are above all of `before`; 0 if there was none before.
+/// One name in so many may be elsewhere than the others.
+const ODD_SHARE: usize = 10;
+
+/// How many of the names `now` are above nearly all of `before`; 0 if there was none before. A tenth of those before may be
+/// anywhere: names such as `latest` among times, or those of a client whose clock is ahead.
 pub(super) fn count_above(now: &[&str], before: &[&str]) -> usize {
     count_beyond(now, before, Ordering::Greater)
 }
 
-/// How many of the names `now` are below all of `before`; 0 if there was none before.
+/// The same for names below them.
 pub(super) fn count_below(now: &[&str], before: &[&str]) -> usize {
     count_beyond(now, before, Ordering::Less)
 }
@@ -30,9 +34,12 @@ fn beyond<T: Ord>(
     before: impl IntoIterator<Item = T>,
     side: Ordering,
 ) -> usize {
-    let last = before.into_iter().reduce(|last, name| if name.cmp(&last) == side { name } else { last });
-    let Some(last) = last else { return 0 };
-    now.into_iter().filter(|name| name.cmp(&last) == side).count()
+    let mut before: Vec<T> = before.into_iter().collect();
+    before.sort_unstable();
+    let odd = before.len() / ODD_SHARE;
+    let edge = if side == Ordering::Greater { before.iter().nth_back(odd) } else { before.get(odd) };
+    let Some(edge) = edge else { return 0 };
+    now.into_iter().filter(|name| name.cmp(edge) == side).count()
 }
 
 /// Bytes that are ordered as the name, with each of its numbers by value.
@@ -64,6 +71,20 @@ mod tests {
         // Hex digits grow in the order of bytes only.
         assert_eq!(count(&["65a9"], &["659a"]), [1, 1]);
         assert_eq!(count(&["a"], &[]), [0, 0]);
+    }
+
+    #[test]
+    fn a_few_odd_names_do_not_hide_that_the_others_grow() {
+        let times: Vec<String> = (10..49).map(|time| format!("logs/{time}")).collect();
+        let mut before: Vec<&str> = times[..19].iter().map(String::as_str).collect();
+        before.push("logs/latest.json");
+        let now: Vec<&str> = times[19..].iter().map(String::as_str).collect();
+        assert_eq!(count_above(&now, &before), now.len());
+        before[19] = "a";
+        assert_eq!(count_above(&now, &before), now.len());
+        assert_eq!(count_below(&now, &before), 0);
+        let (back, forth) = (now, before);
+        assert_eq!(count_below(&forth, &back), forth.len());
     }
 
     #[test]

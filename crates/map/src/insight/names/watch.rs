@@ -11,6 +11,7 @@
 //! its own. A stretch's sample is compared with that of the stretch before ([`findings`]). Samples are large, and what is
 //! found is small: when the load ends, only that is kept.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::finding::{Finding, findings};
@@ -31,13 +32,35 @@ pub struct Watch {
     load: f64,
     chance: Chance,
     samples: Option<Box<Samples>>,
+    /// Two samples that nobody has compared yet.
+    to_compare: Option<Comparison>,
     found: Option<Found>,
+}
+
+/// Two samples, the names of one stretch and of the next. To compare them takes some milliseconds.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    at: Duration,
+    earlier: Arc<Names>,
+    later: Arc<Names>,
+}
+
+impl Comparison {
+    /// Compares them, writes with writes and reads with reads.
+    pub fn found(&self) -> Found {
+        let of = |usage: Usage| {
+            let index = usage.index();
+            let found = findings(&strs(&self.earlier[index]), &strs(&self.later[index]));
+            found.into_iter().map(move |finding| (usage, finding))
+        };
+        Found { at: self.at, findings: Usage::BOTH.into_iter().flat_map(of).collect() }
+    }
 }
 
 /// What was found about the names of a bucket.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// When the later one of the two samples ended.
+    /// When the later one of the last two samples ended in which something was found.
     pub at: Duration,
     /// The findings, with the use of the names that each is about.
     pub findings: Vec<(Usage, Finding)>,
@@ -49,14 +72,15 @@ type Names = [Vec<String>; 2];
 #[derive(Debug, Clone)]
 struct Samples {
     /// Those of the stretch before.
-    before: Option<Names>,
+    before: Option<Arc<Names>>,
     now: [Sample<String>; 2],
 }
 
 impl Watch {
     /// Begins now. `stretch` is the time that one sample covers, and `seed` decides what is sampled.
     pub fn new(stretch: Duration, now: Duration, seed: u64) -> Self {
-        Self { stretch, begun: now, load: 0.0, chance: Chance::new(seed), samples: None, found: None }
+        let chance = Chance::new(seed);
+        Self { stretch, begun: now, load: 0.0, chance, samples: None, to_compare: None, found: None }
     }
 
     /// Counts a request for a name, which is so many thresholds in a second.
@@ -88,17 +112,32 @@ impl Watch {
     /// Ends a stretch.
     fn turn(&mut self, now: Duration, is_enough: bool) {
         let Some(mut samples) = self.samples.take() else { return };
-        let later = std::mem::replace(&mut samples.now, empty()).map(|sample| sample.kept);
-        if let Some(earlier) = &samples.before {
-            let findings = compared(earlier, &later);
-            if !findings.is_empty() {
-                self.found = Some(Found { at: now, findings });
-            }
+        let later = Arc::new(std::mem::replace(&mut samples.now, empty()).map(|sample| sample.kept));
+        if let Some(earlier) = samples.before.take() {
+            self.to_compare = Some(Comparison { at: now, earlier, later: Arc::clone(&later) });
         }
         if is_enough {
             samples.before = Some(later);
             self.samples = Some(samples);
         }
+    }
+
+    /// Two samples to be compared, which the caller does where nobody waits for it. What they show goes to [`Watch::learn`].
+    pub fn take_comparison(&mut self) -> Option<Comparison> {
+        self.to_compare.take()
+    }
+
+    /// Keeps what was found. What was found about reads stays if now only writes were seen, and the reverse.
+    pub fn learn(&mut self, new: Found) {
+        if new.findings.is_empty() {
+            return;
+        }
+        let is_new = |usage: Usage| new.findings.iter().any(|(of, _)| *of == usage);
+        let old = self.found.take().map_or(Vec::new(), |found| found.findings);
+        let old: Vec<_> = old.into_iter().filter(|(usage, _)| !is_new(*usage)).collect();
+        let mut findings: Vec<_> = new.findings.iter().cloned().chain(old).collect();
+        findings.sort_by_key(|(usage, _)| usage.index());
+        self.found = Some(Found { at: new.at, findings });
     }
 
     /// The time that one sample covers.
@@ -121,14 +160,6 @@ fn empty() -> [Sample<String>; 2] {
     Usage::BOTH.map(|_| Sample::new(SAMPLED_NAMES_MAX))
 }
 
-fn compared(earlier: &Names, later: &Names) -> Vec<(Usage, Finding)> {
-    let of = |usage: Usage| {
-        let found = findings(&strs(&earlier[usage.index()]), &strs(&later[usage.index()]));
-        found.into_iter().map(move |finding| (usage, finding))
-    };
-    Usage::BOTH.into_iter().flat_map(of).collect()
-}
-
 fn strs(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
@@ -144,7 +175,14 @@ mod tests {
     fn watch(watch: &mut Watch, seconds: std::ops::Range<u64>, names: impl Fn(u64) -> Vec<String>) {
         for second in seconds {
             names(second).iter().for_each(|name| watch.note(name, Usage::Write, 0.05));
-            watch.tick(Duration::from_secs(second + 1), true);
+            tick(watch, second + 1);
+        }
+    }
+
+    fn tick(watch: &mut Watch, second: u64) {
+        watch.tick(Duration::from_secs(second), true);
+        if let Some(comparison) = watch.take_comparison() {
+            watch.learn(comparison.found());
         }
     }
 
@@ -202,11 +240,22 @@ mod tests {
             names.note(&read, Usage::Read, 0.2);
             names.note(&format!("log/{second:06}"), Usage::Write, 0.2);
             names.note(&"n".repeat(SAMPLED_NAME_BYTES_MAX + 1), Usage::Write, 0.2);
-            names.tick(Duration::from_secs(second + 1), true);
+            tick(&mut names, second + 1);
         }
-        let found = names.found().expect("samples were compared");
-        let seen: Vec<_> =
-            found.findings.iter().map(|(usage, f)| (*usage, f.prefix.as_str(), f.growth)).collect();
-        assert_eq!(seen, [(Usage::Write, "log/", Growth::Append), (Usage::Read, "", Growth::Spreads)]);
+        let seen = |names: &Watch| -> Vec<_> {
+            let found = names.found().expect("samples were compared");
+            found.findings.iter().map(|(usage, f)| (*usage, f.prefix.clone(), f.growth)).collect()
+        };
+        let (writes, reads) = (
+            (Usage::Write, "log/".to_owned(), Growth::Append),
+            (Usage::Read, String::new(), Growth::Spreads),
+        );
+        assert_eq!(seen(&names), [writes.clone(), reads]);
+        // The writes end, and what was found about them stays.
+        for second in 3 * STRETCH..6 * STRETCH {
+            names.note(&format!("log/{second:06}"), Usage::Read, 0.2);
+            tick(&mut names, second + 1);
+        }
+        assert_eq!(seen(&names), [writes, (Usage::Read, "log/".to_owned(), Growth::Append)]);
     }
 }
