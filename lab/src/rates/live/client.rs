@@ -174,7 +174,7 @@ mod tests {
             answering.into_iter().map(|requests| requests.join().expect("it counts")).sum::<usize>()
         });
         let failed = Failed::default();
-        let error = play(&SLOW, address, &failed).err().expect("404 is no answer of a bucket");
+        let error = play(&SLOW, address, &failed).err().expect("a bucket does not answer 404");
         assert!(format!("{error:#}").starts_with("slow: names: POST "), "{error:#}");
         assert_eq!(server.join().expect("it answers"), 1);
         assert!(failed.sleep(Duration::MAX), "clients of other stories are told");
