@@ -62,6 +62,8 @@ pub(super) struct Replay {
     syncs: HashMap<u32, Vec<(Inode, Mark)>>,
     /// Directories that were removed: the one above and the name there.
     removed: HashSet<(Inode, Vec<u8>)>,
+    /// Calls that the end of a process cut off.
+    cut_off: Vec<Call>,
 }
 
 /// Where a path leads.
@@ -87,6 +89,7 @@ impl Replay {
             opened: Vec::new(),
             syncs: HashMap::new(),
             removed: HashSet::new(),
+            cut_off: Vec::new(),
         }
     }
 
@@ -103,6 +106,10 @@ impl Replay {
             Moment::End(thread, call, result) if *result >= 0 => self.end(*thread, call, *result),
             Moment::End(thread, ..) => {
                 self.syncs.remove(thread);
+                Ok(Event::Other)
+            }
+            Moment::CutOff(call) => {
+                self.cut_off.push(call.clone());
                 Ok(Event::Other)
             }
         }
@@ -209,9 +216,14 @@ impl Replay {
             _ if flags.contains("O_TMPFILE") => bail!("a file without a name is not modelled"),
             Place::Removed => bail!("opens a file in a directory that was removed"),
             Place::Root => (ROOT, false),
-            Place::Name { directory, name } => match self.disk.lookup(directory, &name) {
+            Place::Name { directory, name } if flags.contains("O_CREAT") => {
+                match self.disk.lookup(directory, &name) {
+                    Some(inode) => (inode, false),
+                    None => (self.disk.create(directory, &name), true),
+                }
+            }
+            Place::Name { directory, name } => match self.find(directory, &name)? {
                 Some(inode) => (inode, false),
-                None if flags.contains("O_CREAT") => (self.disk.create(directory, &name), true),
                 None => bail!("opens a file that the model has not"),
             },
         };
@@ -286,6 +298,7 @@ impl Replay {
             if makes {
                 self.disk.make_directory(directory, &name);
             } else {
+                self.find(directory, &name)?;
                 self.disk.unlink(directory, &name)?;
                 if call.name == "rmdir"
                     || call.arguments.last().is_some_and(|flags| flags.text == "AT_REMOVEDIR")
@@ -297,14 +310,14 @@ impl Replay {
         }
         match (first, place(self, 1)?) {
             (Place::Name { directory: from, name: old }, Place::Name { directory: to, name: new }) => {
+                let known = self.find(from, &old)?;
                 if call.name.starts_with("rename") {
                     if call.arguments.last().is_some_and(|flags| flags.text.contains("RENAME_EXCHANGE")) {
                         bail!("exchanging two names is not modelled");
                     }
                     self.disk.rename((from, &old), (to, &new))?;
                 } else {
-                    let inode =
-                        self.disk.lookup(from, &old).ok_or_else(|| anyhow!("links an unknown name"))?;
+                    let inode = known.ok_or_else(|| anyhow!("links an unknown name"))?;
                     self.disk.link(to, &new, inode);
                 }
                 Ok(Event::Disk)
@@ -312,6 +325,43 @@ impl Replay {
             (Place::Outside, Place::Outside) => Ok(Event::Other),
             _ => bail!("{} across the border of the data directory is not modelled", call.name),
         }
+    }
+
+    /// What a name that the process found stands for.
+    ///
+    /// If the model lacks the name, a call that was cut off when an earlier process ended may have made it: the record
+    /// shows now that this call took effect.
+    fn find(&mut self, directory: Inode, name: &[u8]) -> Result<Option<Inode>> {
+        if let Some(inode) = self.disk.lookup(directory, name) {
+            return Ok(Some(inode));
+        }
+        let mut cut_off = std::mem::take(&mut self.cut_off);
+        let maker = cut_off.iter().position(|call| self.is_made_by(call, directory, name));
+        if let Some(call) = maker.map(|index| cut_off.remove(index)) {
+            if call.name.starts_with("open") || call.name == "creat" {
+                self.disk.create(directory, name);
+            } else {
+                self.change_names(&call)?;
+            }
+        }
+        self.cut_off = cut_off;
+        Ok(self.disk.lookup(directory, name))
+    }
+
+    /// Whether a call makes this name in this directory.
+    fn is_made_by(&mut self, call: &Call, directory: Inode, name: &[u8]) -> bool {
+        let path = match call.name.as_str() {
+            "open" | "creat" | "mkdir" => 0,
+            "openat" | "openat2" | "mkdirat" | "link" | "rename" => 1,
+            "linkat" | "renameat" | "renameat2" => 3,
+            _ => return false,
+        };
+        let creates = !call.name.starts_with("open")
+            || call.arguments.get(path + 1).is_some_and(|flags| flags.text.contains("O_CREAT"));
+        let is_relative = call.name.contains("at") && call.name != "creat";
+        let base = is_relative.then(|| call.argument(path - 1));
+        let place = call.argument(path).and_then(|argument| self.place(base, &argument.bytes));
+        creates && matches!(place, Ok(Place::Name { directory: d, name: n }) if d == directory && n == name)
     }
 
     /// Where a path leads, from the directory that `base` names.
@@ -349,7 +399,7 @@ impl Replay {
             if parts.peek().is_none() {
                 return Ok(Place::Name { directory, name: part.to_owned() });
             }
-            directory = match self.disk.lookup(directory, part) {
+            directory = match self.find(directory, part)? {
                 Some(inode) => inode,
                 None if self.removed.contains(&(directory, part.to_owned())) => return Ok(Place::Removed),
                 None => bail!("an unknown directory"),
@@ -388,12 +438,19 @@ mod tests {
     use super::*;
 
     fn replay(record: &str) -> Result<(Replay, Vec<Event>)> {
+        replay_legs(&[record])
+    }
+
+    fn replay_legs(records: &[&str]) -> Result<(Replay, Vec<Event>)> {
         let mut replay = Replay::new(Path::new("/d"), Heeded::All);
         let mut events = Vec::new();
-        trace::read(record.as_bytes(), |moment| {
-            events.push(replay.take(&moment)?);
-            Ok(())
-        })?;
+        for record in records {
+            trace::read(record.as_bytes(), |moment| {
+                events.push(replay.take(&moment)?);
+                Ok(())
+            })?;
+            replay.restart();
+        }
         events.retain(|event| *event != Event::Other);
         Ok((replay, events))
     }
@@ -450,6 +507,29 @@ mod tests {
         assert!(after.disk.lookup(ROOT, b"w").is_none());
         let never_made = record.replace("/d/w/1\" <", "/d/v/1\" <");
         assert!(replay(&never_made).is_err(), "a directory that never was is a gap in the record");
+    }
+
+    #[test]
+    fn a_name_that_a_cut_off_call_made_is_there_when_the_next_process_finds_it() {
+        let made = "1 mkdir(\"/d/w\", 0777) = 0\n";
+        let staged = "1 openat(AT_FDCWD, \"/d/w/1#1\", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0666) = 4\n";
+        let next_removes = "2 unlink(\"/d/w/1#1\") = 0\n";
+        for end in [" <unfinished ...>\n", ") = ?\n"] {
+            let cut = format!("{made}{}", staged.replace(") = 4\n", end));
+            let (after, _) = replay_legs(&[&cut, next_removes]).expect("the name was made and removed");
+            let w = after.disk.lookup(ROOT, b"w").expect("a directory");
+            assert!(after.disk.lookup(w, b"1#1").is_none());
+        }
+        assert!(replay_legs(&[made, next_removes]).is_err(), "nothing made that name");
+        let linked = format!(
+            "{made}{staged}1 linkat(AT_FDCWD, \"/d/w/1#1\", AT_FDCWD, \"/d/w/1\", 0 <unfinished ...>\n"
+        );
+        let (after, _) = replay_legs(&[&linked, "2 openat(AT_FDCWD, \"/d/w/1\", O_RDONLY|O_CLOEXEC) = 4\n"])
+            .expect("the name was linked");
+        let w = after.disk.lookup(ROOT, b"w").expect("a directory");
+        assert_eq!(after.disk.lookup(w, b"1"), after.disk.lookup(w, b"1#1"));
+        let (not_found, _) = replay_legs(&[&linked, ""]).expect("every call is modelled");
+        assert!(not_found.disk.lookup(w, b"1").is_none(), "nothing shows that the link took effect");
     }
 
     #[test]

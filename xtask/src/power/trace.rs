@@ -14,7 +14,7 @@
 //! Bytes in strings are C escapes; strings cut short by strace are refused, since the record would
 //! then lack data.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -64,6 +64,8 @@ pub(super) enum Moment {
     Begin(u32, Call),
     /// A call returned this; failed calls return a negative number.
     End(u32, Call, i64),
+    /// The end of the process cut this call off: it may have taken effect or not.
+    CutOff(Call),
 }
 
 /// Reads a record line by line, and hands each moment to `take`.
@@ -76,7 +78,8 @@ pub(super) fn read(record: impl BufRead, mut take: impl FnMut(Moment) -> Result<
             format!("in line {} of the record: {start}", number + 1)
         })?;
     }
-    Ok(())
+    let cut_off: BTreeMap<u32, String> = begun.into_iter().collect();
+    cut_off.values().try_for_each(|start| take(Moment::CutOff(parse(start)?.0)))
 }
 
 fn read_line(
@@ -96,8 +99,7 @@ fn read_line(
             return Ok(()); // begun before the record did
         };
         let (call, result) = parse(&format!("{start}{rest}"))?;
-        // A call cut off by the end of its thread has no result and did nothing that counts.
-        return result.map_or(Ok(()), |result| take(Moment::End(thread, call, result)));
+        return take(ended(thread, call, result));
     }
     if let Some(start) = rest.strip_suffix("<unfinished ...>") {
         begun.insert(thread, start.trim_end().to_owned());
@@ -106,7 +108,14 @@ fn read_line(
     }
     let (call, result) = parse(rest)?;
     take(Moment::Begin(thread, call.clone()))?;
-    result.map_or(Ok(()), |result| take(Moment::End(thread, call, result)))
+    take(ended(thread, call, result))
+}
+
+fn ended(thread: u32, call: Call, result: Option<i64>) -> Moment {
+    match result {
+        Some(result) => Moment::End(thread, call, result),
+        None => Moment::CutOff(call),
+    }
 }
 
 /// Parses `name(arguments) = result`, or the beginning of that.
@@ -224,6 +233,7 @@ mod tests {
             "813 close(8)                = -1 EBADF (Bad file descriptor)\n",
             "813 exit_group(0)           = ?\n",
             "813 +++ exited with 0 +++\n",
+            "814 mkdir(\"/d/w\", 0777 <unfinished ...>\n",
         ));
         let [
             Moment::Begin(812, begun),
@@ -233,6 +243,9 @@ mod tests {
             _,
             close,
             exit,
+            Moment::CutOff(_),
+            Moment::Begin(814, _),
+            Moment::CutOff(cut_off),
         ] = all.as_slice()
         else {
             panic!("{all:?}")
@@ -241,6 +254,7 @@ mod tests {
         assert_eq!(ended.number(2).ok(), Some(11));
         assert!(matches!(close, Moment::End(813, _, -1)));
         assert!(matches!(exit, Moment::Begin(813, _)));
+        assert_eq!((cut_off.name.as_str(), cut_off.arguments[0].bytes.as_slice()), ("mkdir", &b"/d/w"[..]));
     }
 
     #[test]
