@@ -11,7 +11,7 @@ answers must end within 4.8 s, or a request from the beginning of a move may be 
 
 If two moves follow each other closely, a request can meet both and be refused more than four times. The manager
 waits some minutes after a move before it moves the same range again. Here the next move waits until every client
-succeeded once.
+succeeded once, and none was refused meanwhile.
 """
 
 import threading
@@ -61,12 +61,27 @@ class Moves:
     def _move(self, work):
         servers = self.admin.servers()
         while len(self.moved_to) < MOVES_MAX and not self.met_both():
-            if not self._all_got_through(work):
+            if not self._all_are_well(work):
                 return
             at = servers.index(self.admin.server_of(cloud_table.MOVED))
             self.admin.move(cloud_table.MOVED, servers[(at + 1) % len(servers)])
             self.moved_to.append(self.admin.server_of(cloud_table.MOVED))
             self.admin.wait_until_quiet()
+
+    def _all_are_well(self, work):
+        """Waits until every client has done something more without a refusal. False if a client has ended.
+
+        The request that a client is sending then began after the last refusal, so all its attempts are left.
+        """
+        refused = None
+        while refused != self._refused():
+            refused = self._refused()
+            if not self._all_got_through(work):
+                return False
+        return True
+
+    def _refused(self):
+        return self.statuses[503] + self.statuses[500]
 
     def _all_got_through(self, work):
         """Waits until every client has done something more. False if a client has ended."""
