@@ -12,6 +12,15 @@ use crate::limits::CONNECTIONS_PER_DATABASE_MAX;
 use crate::location::Location;
 use crate::store::{For, Row, StoreError, Tx};
 
+/// How many mappings each shard has. One look at the index of the shard for each shard, and none at the other maps.
+const COUNTS: &str = "select s.shard_id, (select count(*) from __shard_management.global_mappings m
+        where m.shard_id = s.shard_id)
+    from __shard_management.global_shards s where s.map_id = $1";
+/// The same from the counts that a PostgreSQL store of this version keeps.
+const KEPT_COUNTS: &str = "select s.shard_id, coalesce((select sum(k.mappings)
+        from __shard_management.global_shard_sizes k where k.shard_id = s.shard_id), 0)::bigint
+    from __shard_management.global_shards s where s.map_id = $1";
+
 /// A shard with what it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShardSize {
@@ -48,10 +57,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
 
     async fn read_counts(&self) -> Result<HashMap<Uuid, usize>, StoreError> {
         let mut tx = self.manager.reading().await?;
-        // One look at the index of the shard for each shard, and none at the other maps.
-        let sql = "select s.shard_id, (select count(*) from __shard_management.global_mappings m
-                where m.shard_id = s.shard_id)
-            from __shard_management.global_shards s where s.map_id = $1";
+        let sql = if tx.has_table("global_shard_sizes").await? { KEPT_COUNTS } else { COUNTS };
         let rows = tx.query(sql, &[self.map.id.into()]).await?;
         tx.commit().await?;
         let one = |mut row: Row| Ok((row.uuid()?, usize::try_from(row.int()?).unwrap_or_default()));

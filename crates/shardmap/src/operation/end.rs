@@ -6,7 +6,7 @@ use super::begin::insert_mappings;
 use super::numbers::take;
 use super::plan::{Direction, OperationKind, Side};
 use super::{Operations, Owned, Step, Trouble};
-use crate::rows::{MappingRow, ShardRow, place};
+use crate::rows::{ShardRow, place};
 use crate::store::{Failure, StoreError, Tx, Value};
 
 /// Whether an operation is in the log, and ours.
@@ -156,10 +156,8 @@ async fn finish_mappings(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> 
         tx.execute(sql, &[operation.id.into(), true.into()]).await?;
         return Ok(());
     }
-    let gone = |row: &MappingRow| vec![Value::from(row.id)];
-    let sql = "delete from __shard_management.global_mappings where mapping_id = $1";
-    let goes = operation.plan.sides.iter().flat_map(|side| &side.goes);
-    tx.execute_each(sql, goes.map(gone).collect()).await?;
+    let goes: Vec<_> = operation.plan.sides.iter().flat_map(|side| &side.goes).map(|row| row.id).collect();
+    tx.execute_for("delete from __shard_management.global_mappings where mapping_id in", &goes).await?;
     Ok(insert_mappings(tx, operation, &effect.comes, true).await?)
 }
 

@@ -99,6 +99,53 @@ do $$ begin
         execute function __shard_management.expect_no_overlap();
 exception when duplicate_object then null; end $$;
 
+-- How many mappings each shard has: the sum of its rows here. To place one more tenant, nobody has to count the mappings of
+-- all. A change takes the rows that no other transaction holds and puts one row in their place, so changes never wait for
+-- each other here, and there are hardly more rows than transactions at the same time.
+do $$ begin
+    if to_regclass('__shard_management.global_shard_sizes') is null then
+        create table __shard_management.global_shard_sizes (
+            shard_id uuid   not null references __shard_management.global_shards on delete cascade,
+            mappings bigint not null
+        );
+        create index global_shard_sizes_shard on __shard_management.global_shard_sizes (shard_id);
+        lock table __shard_management.global_mappings in share row exclusive mode;
+        insert into __shard_management.global_shard_sizes
+            select shard_id, count(*) from __shard_management.global_mappings group by shard_id;
+    end if;
+end $$;
+create or replace function __shard_management.count_mappings() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    with changes as (
+        select shard_id, count(*) * case tg_op when 'DELETE' then -1 else 1 end as mappings
+        from changed group by shard_id
+    ), taken as (
+        delete from __shard_management.global_shard_sizes where ctid in (
+            select s.ctid from __shard_management.global_shard_sizes s
+            where s.shard_id in (select shard_id from changes) for update skip locked)
+        returning shard_id, mappings
+    )
+    insert into __shard_management.global_shard_sizes
+        select shard_id, sum(mappings) from (select * from changes union all select * from taken) parts group by shard_id;
+    return null;
+end $$;
+-- No change of ours gives a mapping to another shard, but a person may do so by hand.
+create or replace function __shard_management.count_given_mapping() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    insert into __shard_management.global_shard_sizes values (old.shard_id, -1), (new.shard_id, 1);
+    return null;
+end $$;
+do $$ begin
+    create trigger global_mappings_are_counted after insert on __shard_management.global_mappings
+        referencing new table as changed for each statement execute function __shard_management.count_mappings();
+    create trigger global_mappings_leave_the_count after delete on __shard_management.global_mappings
+        referencing old table as changed for each statement execute function __shard_management.count_mappings();
+    create trigger global_mappings_given_are_counted after update of shard_id on __shard_management.global_mappings
+        for each row execute function __shard_management.count_given_mapping();
+exception when duplicate_object then null; end $$;
+
 -- The log: an operation is here from its first step to its last.
 create table if not exists __shard_management.global_operations (
     operation_id uuid   primary key,

@@ -223,8 +223,8 @@ impl PostgresTx {
     pub(crate) async fn remove_global(&mut self) -> Result<(), StoreError> {
         self.batch(
             "drop table if exists __shard_management.global_lost_shards, __shard_management.global_schema_infos, __shard_management.global_operations,
-                __shard_management.global_mappings, __shard_management.global_shards,
-                __shard_management.global_maps, __shard_management.global_meta",
+                __shard_management.global_shard_sizes, __shard_management.global_mappings,
+                __shard_management.global_shards, __shard_management.global_maps, __shard_management.global_meta",
         )
         .await
     }

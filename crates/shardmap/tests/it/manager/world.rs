@@ -39,6 +39,7 @@ impl Ranges {
     /// The three places of truth agree, and nothing is under way.
     pub(crate) async fn check(&self) {
         check(&self.manager, &self.places).await;
+        check_sizes(&self.map).await;
     }
 }
 
@@ -60,6 +61,15 @@ pub(crate) async fn check(manager: &ShardMapManager, places: &[Location]) {
         for found in manager.recovery().detect(place, None).await.unwrap() {
             assert!(found.is_empty(), "{place}: {:?}", found.differences().unwrap());
         }
+    }
+}
+
+/// Each shard has as many mappings as its size says. All operations must be at their end.
+pub(crate) async fn check_sizes<K: ShardKeyValue, M: KindOfMap>(map: &ShardMap<K, M>) {
+    let mappings = map.mappings().await.unwrap();
+    for size in map.sizes().await.unwrap() {
+        let there = mappings.iter().filter(|mapping| mapping.shard().location() == size.shard.location());
+        assert_eq!(size.mappings, there.count(), "{}", size.shard.location());
     }
 }
 
