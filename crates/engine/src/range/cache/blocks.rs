@@ -40,8 +40,36 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn count_gaps(&mut self) {
-        self.gaps = self.blocks.windows(2).filter(|pair| *pair[0].of.high() < pair[1].low).count();
+    /// 1 if keys before the block of this number, and after the block before it, are not known; else 0. A count of all gaps
+    /// at each change would be most of the work of a read whose row is not in the cache.
+    fn gap_at(&self, index: usize) -> usize {
+        let Some(before) = index.checked_sub(1) else { return 0 };
+        match (self.blocks.get(before), self.blocks.get(index)) {
+            (Some(before), Some(after)) => usize::from(*before.of.high() < after.low),
+            _ => 0,
+        }
+    }
+
+    fn insert(&mut self, index: usize, block: Entry<Block>) {
+        self.gaps -= self.gap_at(index);
+        self.blocks.insert(index, block);
+        self.gaps += self.gap_at(index) + self.gap_at(index + 1);
+    }
+
+    fn remove(&mut self, index: usize) -> Entry<Block> {
+        self.gaps -= self.gap_at(index) + self.gap_at(index + 1);
+        let removed = self.blocks.remove(index);
+        self.gaps += self.gap_at(index);
+        removed
+    }
+
+    /// Cuts off the blocks from this number on.
+    fn split_off(&mut self, index: usize) -> Self {
+        self.gaps -= self.gap_at(index);
+        let mut upper = Self { blocks: self.blocks.split_off(index), gaps: 0 };
+        upper.gaps = (1..upper.blocks.len()).map(|index| upper.gap_at(index)).sum();
+        self.gaps -= upper.gaps;
+        upper
     }
 }
 
@@ -199,16 +227,14 @@ impl Blocks {
     /// Changes a block, and cuts it in two if it has become too large.
     fn edit(&mut self, at: At, change: impl FnOnce(&mut Block)) {
         let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[at.0].of);
+        chunk.gaps -= chunk.gap_at(at.1 + 1);
         let block = Arc::make_mut(&mut chunk.blocks[at.1].of);
-        let (bytes, high) = (block.bytes(), block.high().clone());
+        let bytes = block.bytes();
         change(block);
-        let is_longer = *block.high() != high;
         let upper = if block.has_room() { None } else { block.split_off_half() };
         self.bytes += block.bytes();
         self.bytes -= bytes;
-        if is_longer {
-            chunk.count_gaps();
-        }
+        chunk.gaps += chunk.gap_at(at.1 + 1);
         if let Some(upper) = upper {
             self.bytes += upper.bytes();
             self.insert(Some(at), upper);
@@ -228,19 +254,15 @@ impl Blocks {
             chunks[number].low = entry.low.clone();
         }
         let chunk = Arc::make_mut(&mut chunks[number].of);
-        chunk.blocks.insert(index, entry);
+        chunk.insert(index, entry);
         if chunk.blocks.len() > CACHED_CHUNK_BLOCKS {
-            let blocks = chunk.blocks.split_off(CACHED_CHUNK_BLOCKS / 2);
-            chunk.count_gaps();
-            let mut upper = Chunk { blocks, gaps: 0 };
-            upper.count_gaps();
+            let upper = chunk.split_off(CACHED_CHUNK_BLOCKS / 2);
             chunks.insert(number + 1, Entry { low: upper.blocks[0].low.clone(), of: Arc::new(upper) });
             match index.checked_sub(CACHED_CHUNK_BLOCKS / 2) {
                 Some(index) => (number + 1, index),
                 None => (number, index),
             }
         } else {
-            chunk.count_gaps();
             (number, index)
         }
     }
@@ -248,8 +270,7 @@ impl Blocks {
     fn remove(&mut self, (number, index): At) {
         let chunks = Arc::make_mut(&mut self.chunks);
         let chunk = Arc::make_mut(&mut chunks[number].of);
-        self.bytes -= chunk.blocks.remove(index).of.bytes();
-        chunk.count_gaps();
+        self.bytes -= chunk.remove(index).of.bytes();
         match chunk.blocks.first() {
             Some(first) => chunks[number].low = first.low.clone(),
             None => drop(chunks.remove(number)),
@@ -263,4 +284,49 @@ pub(in crate::range) fn just_after(key: &[u8]) -> Bytes {
     after.extend_from_slice(key);
     after.push(0);
     Bytes::from(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Enough keys for several chunks.
+    const KEYS: u16 = 2_000;
+
+    fn key(number: u16) -> Bytes {
+        Bytes::copy_from_slice(&number.to_be_bytes())
+    }
+
+    /// Carries out one change: adds the unknown keys of a block, sets a row, removes blocks, or evicts one.
+    fn change(blocks: &mut Blocks, kind: u8, low: u16, length: u16) {
+        let high = (low + length).min(KEYS);
+        match kind {
+            0..=5 => {
+                while let Some((low, high)) = blocks.first_gap(&key(low), &key(high)) {
+                    blocks.add(Block::new(low.clone(), high, vec![(low, Bytes::from_static(b"value"))]));
+                }
+            }
+            6 => drop(blocks.set(&key(low), Some(&Bytes::from(vec![7; 3_000])))),
+            7 => blocks.remove_between(&key(low), Some(&key(high))),
+            _ => drop(blocks.evict(&key(low), 3)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_chunk_knows_its_gaps(changes in vec((0..9_u8, 0..KEYS, 1..8_u16), 1..3_000)) {
+            let mut blocks = Blocks::default();
+            for (kind, low, length) in changes {
+                change(&mut blocks, kind, low, length);
+            }
+            for chunk in blocks.chunks.iter() {
+                let pairs = chunk.of.blocks.windows(2);
+                let gaps = pairs.filter(|pair| *pair[0].of.high() < pair[1].low).count();
+                prop_assert_eq!(chunk.of.gaps, gaps);
+            }
+        }
+    }
 }
