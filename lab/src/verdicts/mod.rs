@@ -79,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         ("workloads of the experiment", experiment::WORKLOADS.as_slice()),
         ("other workloads", ours::FIRST.as_slice()),
         ("workloads that came last", ours::SECOND.as_slice()),
+        ("few partitions", ours::FEW.as_slice()),
         ("other keys and rates", held_out::WORKLOADS.as_slice()),
         (LIMITS_TITLE, ours::LIMITS.as_slice()),
     ] {

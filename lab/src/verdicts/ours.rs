@@ -7,8 +7,8 @@ use rand::rngs::StdRng;
 
 use super::keys::TENANT;
 use super::stream::{
-    Draw, Places, Zipf, about_ago, any, any_row, anywhere, at, at_time, chance, clocks, exponential, hashed,
-    key, mirrored, mix, newest, normal, of_entities, read, up_to_ago, write,
+    Draw, Places, Requests, Zipf, about_ago, any, any_row, anywhere, at, at_time, chance, clocks,
+    exponential, hashed, key, mirrored, mix, newest, normal, of_entities, read, up_to_ago, write,
 };
 use super::workload::Workload;
 
@@ -152,6 +152,14 @@ pub(super) const SECOND: [Workload; 10] = [
     }),
 ];
 
+/// Two or three neighbouring partitions and nothing else, one of which has half of the load or more.
+pub(super) const FEW: [Workload; 4] = [
+    Workload::new("two neighbouring partitions, 50:50", &["split"], |_| few(&[0.5, 0.5])),
+    Workload::new("two neighbouring partitions, 60:40", &["split"], |_| few(&[0.6, 0.4])),
+    Workload::new("three neighbours, 20:30:50", &["split"], |_| few(&[0.2, 0.3, 0.5])),
+    Workload::new("two neighbouring partitions, 80:20", &["hot-key"], |_| few(&[0.8, 0.2])),
+];
+
 /// What cannot be known after a minute: the load is even and steady until, much later, it goes elsewhere.
 /// They are run to show it, and are not counted.
 pub(super) const LIMITS: [Workload; 3] = [
@@ -177,6 +185,19 @@ fn ids_below(dice: &mut StdRng, period: f64) -> Places {
 /// Times before the start.
 fn fixed_past(dice: &mut StdRng, _: f64) -> u64 {
     at_time(-1_000.0 * any(dice))
+}
+
+/// Writes to neighbouring partitions with these shares, each of any row.
+fn few(shares: &'static [f64]) -> Requests {
+    let places = |dice: &mut StdRng, _| {
+        let mut left = any(dice);
+        let nth = shares.iter().take_while(|share| {
+            left -= **share;
+            left >= 0.0
+        });
+        at(0.5) + nth.count().min(shares.len() - 1) as u64
+    };
+    any_row(write(places))
 }
 
 /// A job that goes through all keys in order, again and again.

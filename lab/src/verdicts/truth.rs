@@ -14,8 +14,6 @@ const DRAWS: usize = 300;
 const USELESS: f64 = 0.5;
 /// Up to this imbalance, before and later, a cut is a good one, and a range that has one is splittable.
 const GOOD: f64 = 0.25;
-/// Share of one partition from which no cut relieves a range.
-const HOT_KEY: f64 = 0.5;
 /// Cuts that are tried when looking for a good one.
 const CUTS: usize = 100;
 
@@ -94,25 +92,12 @@ impl Traffic {
         let above = places.last().map(|place| place + 1);
         (1..CUTS).map(|part| places[places.len() * part / CUTS]).chain(above).collect()
     }
-
-    fn has_hot_key(&self) -> bool {
-        let mut places: Vec<(u64, u64)> =
-            self.seconds.iter().flatten().map(|(draw, cost)| (draw.place, *cost)).collect();
-        places.sort_unstable();
-        let all: u64 = places.iter().map(|(_, cost)| cost).sum();
-        let same = places.chunk_by(|a, b| a.0 == b.0);
-        same.map(|chunk| chunk.iter().map(|(_, cost)| cost).sum::<u64>())
-            .any(|cost| cost as f64 >= HOT_KEY * all as f64)
-    }
 }
 
 /// Whether there was a cut that parted the load well before the decision and still did later.
 pub(super) fn is_splittable(before: &Traffic, later: &Traffic) -> bool {
-    !later.has_hot_key()
-        && before
-            .quantiles()
-            .into_iter()
-            .any(|cut| before.effect(cut).is_good() && later.effect(cut).is_good())
+    let is_good = |cut: u64| before.effect(cut).is_good() && later.effect(cut).is_good();
+    before.quantiles().into_iter().any(is_good)
 }
 
 fn imbalance(left: u64, right: u64) -> f64 {

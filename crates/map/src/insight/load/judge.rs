@@ -1,8 +1,9 @@
 //! Finds the cause in the evidence. The tests are made in this order, and the first one that holds decides:
 //!
-//! 1. At any time one partition has half of the load: a hot key, even if some cut looks balanced.
-//! 2. A cut is balanced, steady, and not crossed by most requests: split. If there is none, a less balanced
-//!    cut will do, such as the frontier between an append and many reads of older keys.
+//! 1. A cut is balanced, steady, and not crossed by most requests: split. If there is none, a less balanced
+//!    cut will do, such as the frontier between an append and many reads of older keys. It does not matter then that one
+//!    partition has half of the load: two neighbours with half each are best divided between them.
+//! 2. At any time one partition has half of the load: a hot key.
 //! 3. There are such cuts, but part of the load will soon move past them: append or prepend.
 //! 4. Most of the load is beyond the edges of an earlier look, and climbed there evenly: append or prepend.
 //! 5. Scans would touch both sides of any cut: scan.
@@ -21,8 +22,8 @@ use super::verdict::{Cause, Doubt};
 pub(super) fn judge(evidence: &Evidence, policy: &LoadPolicy) -> Cause {
     let trial = Trial { evidence, policy };
     trial
-        .hot_key()
-        .or_else(|| trial.split())
+        .split()
+        .or_else(|| trial.hot_key())
         .or_else(|| trial.travel_behind())
         .or_else(|| trial.travel_beyond())
         .or_else(|| trial.scan())

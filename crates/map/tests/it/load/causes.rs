@@ -98,6 +98,62 @@ fn each_load_gets_the_right_verdict() {
     }
 }
 
+/// Each partition with its share of the load, in percent.
+type Few = &'static [(&'static str, u64)];
+
+/// Loads of two and of three neighbouring partitions and nothing else, in every order of their weights.
+const FEW: [Few; 11] = [
+    &[("5000", 50), ("5001", 50)],
+    &[("5000", 60), ("5001", 40)],
+    &[("5000", 40), ("5001", 60)],
+    &[("5000", 34), ("5001", 33), ("5002", 33)],
+    &[("5000", 50), ("5001", 30), ("5002", 20)],
+    &[("5000", 50), ("5001", 20), ("5002", 30)],
+    &[("5000", 30), ("5001", 20), ("5002", 50)],
+    &[("5000", 20), ("5001", 30), ("5002", 50)],
+    &[("5000", 40), ("5001", 40), ("5002", 20)],
+    &[("5000", 40), ("5001", 20), ("5002", 40)],
+    &[("5000", 20), ("5001", 40), ("5002", 40)],
+];
+
+/// A write to one of these partitions.
+fn to_few(few: Few, dice: &mut Dice) -> Request {
+    let at = dice.below(100);
+    let mut shares = few.iter().scan(0, |sum, (partition, share)| {
+        *sum += share;
+        Some((*partition, *sum))
+    });
+    let (partition, _) = shares.find(|(_, sum)| at < *sum).expect("the shares are 100 percent");
+    Request { row: format!("{:x}", dice.roll()), ..write(partition.to_owned()) }
+}
+
+/// The example of the documents: a server whose two hot partitions are neighbours is divided between them. That one of
+/// them has half of the load is no reason against it.
+#[test]
+fn a_range_is_split_between_few_partitions() {
+    for few in FEW {
+        for seed in 1..=20 {
+            let verdict = verdict(seed, |dice, _| to_few(few, dice));
+            let Cause::Split { at, above, .. } = &verdict.cause else {
+                panic!("{few:?}, seed {seed}: {verdict:?}");
+            };
+            assert!(is_partition_boundary(at), "{few:?}: {}", at.escape_ascii());
+            assert!((0.3..0.7).contains(above), "{few:?}: {above}");
+        }
+    }
+}
+
+/// A cut beside a partition with so much of the load would relieve it of too little.
+#[test]
+fn a_partition_with_three_quarters_of_the_load_is_a_hot_key() {
+    for few in [&[("5000", 75), ("5001", 25)], &[("5000", 25), ("5001", 75)]] {
+        for seed in 1..=20 {
+            let verdict = verdict(seed, |dice, _| to_few(few, dice));
+            assert_eq!(verdict.cause.name(), "hot-key", "{few:?}, seed {seed}: {verdict:?}");
+        }
+    }
+}
+
 #[test]
 fn sentences_have_figures_and_say_what_to_do() {
     let named = |_: &str, _| Some("Orders".to_owned());

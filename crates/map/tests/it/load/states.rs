@@ -109,7 +109,12 @@ fn refused_inserts_name_no_row() {
         for row in 0..RATE {
             range.load.throttled(&stored("hot", &format!("{second} {row}")), Access::Write, 1);
         }
-        range.second(170, |_, now| write(format!("hot{now}")));
+        range.second(
+            170,
+            |dice, now| {
+                if dice.percent(50) { write(format!("hot{now}")) } else { anywhere(dice, now) }
+            },
+        );
     }
     match range.load.observe().verdict.unwrap().cause {
         Cause::HotKey { row, .. } => assert_eq!(row, None),
