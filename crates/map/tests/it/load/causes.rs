@@ -127,8 +127,8 @@ fn to_few(few: Few, dice: &mut Dice) -> Request {
     Request { row: format!("{:x}", dice.roll()), ..write(partition.to_owned()) }
 }
 
-/// The example of the documents: a server whose two hot partitions are neighbours is divided between them. That one of
-/// them has half of the load is no reason against it.
+/// The example of the documents: a server whose two hot partitions are neighbours is divided between them, also if one of
+/// them has half of the load.
 #[test]
 fn a_range_is_split_between_few_partitions() {
     for few in FEW {
