@@ -102,18 +102,16 @@ exception when duplicate_object then null; end $$;
 -- How many mappings each shard has: the sum of its rows here. To place one more tenant, nobody has to count the mappings of
 -- all. A change takes the rows that no other transaction holds and puts one row in their place, so changes never wait for
 -- each other here, and there are hardly more rows than transactions at the same time.
-do $$ begin
-    if to_regclass('__shard_management.global_shard_sizes') is null then
-        create table __shard_management.global_shard_sizes (
-            shard_id uuid   not null references __shard_management.global_shards on delete cascade,
-            mappings bigint not null
-        );
-        create index global_shard_sizes_shard on __shard_management.global_shard_sizes (shard_id);
-        lock table __shard_management.global_mappings in share row exclusive mode;
-        insert into __shard_management.global_shard_sizes
-            select shard_id, count(*) from __shard_management.global_mappings group by shard_id;
-    end if;
-end $$;
+create table if not exists __shard_management.global_shard_sizes (
+    shard_id uuid   not null references __shard_management.global_shards on delete cascade,
+    mappings bigint not null
+);
+create index if not exists global_shard_sizes_shard on __shard_management.global_shard_sizes (shard_id);
+-- Counted again each time: rows that a person restores by hand may have been counted twice.
+lock table __shard_management.global_mappings in share row exclusive mode;
+delete from __shard_management.global_shard_sizes;
+insert into __shard_management.global_shard_sizes
+    select shard_id, count(*) from __shard_management.global_mappings group by shard_id;
 create or replace function __shard_management.count_mappings() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
