@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 /// The files of the certificate and its key.
@@ -33,6 +33,16 @@ pub enum TlsError {
         path: PathBuf,
         /// The error of reading it.
         reason: String,
+    },
+    /// The certificate is of version 1, as a certificate without extensions is.
+    #[error(
+        "the certificate in {path} is of X.509 version 1, which has no room for the names of a server, and is refused by TLS \
+        libraries: make one of version 3, for example with openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=NAME \
+        -addext subjectAltName=DNS:NAME -keyout key.pem -out cert.pem"
+    )]
+    OldVersion {
+        /// The file.
+        path: PathBuf,
     },
     /// The certificate and the key do not belong together, or are of an unknown kind.
     #[error("certificate and key cannot be used: {0}")]
@@ -94,7 +104,16 @@ fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<CertifiedKey, Tls
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| pem(&files.certificate, error))?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| pem(&files.key, error))?;
-    Ok(CertifiedKey::from_der(chain, key, provider)?)
+    CertifiedKey::from_der(chain, key, provider).map_err(|error| match is_about_the_version(&error) {
+        true => TlsError::OldVersion { path: files.certificate.clone() },
+        false => TlsError::Unusable(error),
+    })
+}
+
+/// Whether a certificate is refused for its version. The library has no variant for that, only its parser's error.
+fn is_about_the_version(error: &rustls::Error) -> bool {
+    matches!(error, rustls::Error::InvalidCertificate(CertificateError::Other(cause))
+        if cause.to_string().contains("UnsupportedCertVersion"))
 }
 
 /// The development certificate in `directory`, which is made there the first time. It is for localhost,
@@ -125,4 +144,21 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_of_version_1_is_refused_with_what_to_do() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/certificates");
+        let files = TlsFiles {
+            certificate: directory.join("version-1.pem"),
+            key: directory.join("version-1-key.pem"),
+        };
+        let error = Certificate::read(&files).expect_err("it is refused").to_string();
+        assert!(error.contains("version-1.pem is of X.509 version 1"), "{error}");
+        assert!(error.contains("-addext subjectAltName"), "{error}");
+    }
 }
