@@ -1,4 +1,4 @@
-//! A client of the admin API of a running server, and the commands `status` and `health`.
+//! A client of the admin API of a running server, and the command `health`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -27,13 +27,6 @@ pub(crate) struct AdminClient {
     /// The admin token of a server that keeps it in no file.
     #[arg(long, env = "RANGEHOLD_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     admin_token: Option<String>,
-}
-
-/// Prints the server's status.
-pub(crate) fn status(admin: &AdminClient) -> Result<()> {
-    let status = admin.get("/v1/status", ANSWER_WITHIN)?;
-    println!("{status:#}");
-    Ok(())
 }
 
 impl AdminClient {

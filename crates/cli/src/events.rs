@@ -44,7 +44,8 @@ pub(crate) fn show(flags: &EventsFlags) -> Result<()> {
     }
 }
 
-fn event_text(event: &Value) -> String {
+/// An event as one line.
+pub(crate) fn event_text(event: &Value) -> String {
     let held = event["held_for_ms"].as_f64().map(|ms| format!(" (writes held for {ms} ms)"));
     let ranges: Vec<String> = list(&event["ranges"]).iter().map(cell).collect();
     format!(

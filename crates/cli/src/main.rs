@@ -37,6 +37,7 @@ mod ranges;
 mod rates;
 mod rehearse;
 mod shards;
+mod status;
 mod stores;
 mod stress;
 mod table;
@@ -64,8 +65,8 @@ enum Command {
     Dev(config::DevFlags),
     /// Print the connection strings of a server with these settings, one for each account.
     ConnectionString(config::DevFlags),
-    /// Print the status of a running server, as JSON.
-    Status(admin::AdminClient),
+    /// Show the state of a running server at a glance.
+    Status(output::View),
     /// Exit with 0 if a server is ready, and with 1 if not: for container health checks.
     Health(admin::AdminClient),
     /// Show each range of a running server: its server, its load, and the verdict on that load.
@@ -130,7 +131,7 @@ fn main() -> std::process::ExitCode {
     let done = match program.command {
         Command::Dev(flags) => dev::run(flags),
         Command::ConnectionString(flags) => dev::print_connection_strings(flags),
-        Command::Status(admin) => admin::status(&admin),
+        Command::Status(view) => status::show(&view),
         Command::Health(admin) => admin::health(&admin),
         Command::Ranges(flags) => ranges::show(&flags),
         Command::Map(command) => map::run(command),

@@ -18,8 +18,10 @@ fn commands_reach_a_server_by_a_token_that_is_in_no_file() {
     let (directory, token) = (tempfile::tempdir().unwrap(), "a-token-for-this-test");
     let server = Program::start(directory.path(), &["--admin-token", token]);
     assert!(!directory.path().join("admin-token").exists());
-    let status = server.answers(&["status", "--admin-token", token]);
+    let status = server.answers(&["status", "--admin-token", token, "--output", "json"]);
     assert_eq!(status["map_version"], 1);
+    let shown = server.says(&["status", "--admin-token", token]);
+    assert!(shown.contains("version 1; ranges: 1 (offline: 0); servers: 1"), "{shown}");
     assert_eq!(server.run(&["status", "--admin-token", "another-token-entirely"]).code, Some(1));
     let without = server.run(&["status"]);
     assert!(without.complained.contains("--admin-token"), "{without:?}");
