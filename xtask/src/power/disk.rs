@@ -132,6 +132,21 @@ impl Disk {
         self.cache.get(&directory)?.get(name).copied()
     }
 
+    /// All paths to an inode from the root, as the process sees them, without a `/` in front.
+    pub(super) fn paths(&self, inode: Inode) -> Vec<Vec<u8>> {
+        let (mut found, mut open) = (Vec::new(), vec![(ROOT, Vec::new())]);
+        while let Some((at, path)) = open.pop() {
+            for (name, inner) in self.cache.get(&at).into_iter().flatten() {
+                let slash: &[u8] = if path.is_empty() { b"" } else { b"/" };
+                open.push((*inner, [path.as_slice(), slash, name].concat()));
+            }
+            if at == inode {
+                found.push(path);
+            }
+        }
+        found
+    }
+
     /// The file behind an inode; `None` for a directory.
     pub(super) fn file(&self, inode: Inode) -> Option<&File> {
         self.files.get(&inode)

@@ -6,7 +6,8 @@
 //! 1. [`record`]: a server runs under load, and strace writes down every file operation and every
 //!    answer, in one order.
 //! 2. [`replay`]: the operations are carried out again on a [model of a disk](disk) that knows what
-//!    was synced and what was only in the cache.
+//!    was synced and what was only in the cache. [`cut_off`]: calls that the end of a process cut off are carried out
+//!    as far as they took effect.
 //! 3. [`image`]: at random moments, and at those where an answer was just leaving, the directory is
 //!    written as it could be found after a power loss: unsynced writes gone, reordered or torn.
 //! 4. A server is started on it. It must open, and hold for each writer all that was acknowledged before that moment.
@@ -15,6 +16,7 @@
 //! The controls: with a server that does not sync, the test must find losses, or it proves nothing. It must find
 //! losses too with a model that ignores the syncs of files, or those of directories.
 
+mod cut_off;
 mod disk;
 mod image;
 mod objects;
@@ -141,14 +143,14 @@ fn walk(
 ) -> Result<Replay> {
     let mut replay = Replay::new(&record.data, heeded);
     let mut moment_number = 0;
-    for path in &record.traces {
+    for (path, listing) in &record.legs {
         let file = File::open(path).with_context(|| format!("no record at {}", path.display()))?;
         trace::read(BufReader::with_capacity(1 << 20, file), |moment| {
             let event = replay.take(&moment)?;
             moment_number += 1;
             see(moment_number, &replay, event)
         })?;
-        replay.restart();
+        replay.restart(listing)?;
     }
     Ok(replay)
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use super::cut_off::Listing;
 use super::trace;
 use rangehold_testkit::load::Load;
 use rangehold_testkit::object_load::ObjectLoad;
@@ -102,8 +103,8 @@ impl Written {
 pub(super) struct Record {
     /// The directory as the server knew it.
     pub(super) data: PathBuf,
-    /// One file for each leg.
-    pub(super) traces: Vec<PathBuf>,
+    /// The record of each leg, and what the directory held at its end.
+    pub(super) legs: Vec<(PathBuf, Listing)>,
     /// What was acknowledged, in order, for each writer.
     pub(super) written: Written,
 }
@@ -115,7 +116,7 @@ pub(super) fn record(program: &Path, directory: &Path, mut written: Written, syn
     }
     let data = directory.join("data");
     std::fs::create_dir(&data)?;
-    let mut traces = Vec::new();
+    let mut legs = Vec::new();
     for leg in 0..LEGS {
         let trace = directory.join(format!("trace-{leg}"));
         let mut setup = Setup::new(program, &data, &directory.join("server.log"));
@@ -132,9 +133,9 @@ pub(super) fn record(program: &Path, directory: &Path, mut written: Written, syn
         } else {
             server.stop()?
         }
-        traces.push(trace);
+        legs.push((trace, Listing::of(&data)?));
     }
-    Ok(Record { data, traces, written })
+    Ok(Record { data, legs, written })
 }
 
 fn strace(trace: &Path) -> Vec<OsString> {

@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
 use super::disk::{Disk, Inode, Mark, ROOT, Write};
 use super::trace::{Call, Moment};
@@ -41,8 +41,8 @@ pub(super) enum Event {
 
 /// An open file.
 #[derive(Clone, Debug)]
-struct Open {
-    inode: Inode,
+pub(super) struct Open {
+    pub(super) inode: Inode,
     position: u64,
     append: bool,
     /// Every write is durable when it returns.
@@ -62,12 +62,12 @@ pub(super) struct Replay {
     syncs: HashMap<u32, Vec<(Inode, Mark)>>,
     /// Directories that were removed: the one above and the name there.
     removed: HashSet<(Inode, Vec<u8>)>,
-    /// Calls that the end of a process cut off.
-    cut_off: Vec<Call>,
+    /// Calls that the end of the process cut off.
+    pub(super) cut_off: Vec<Call>,
 }
 
 /// Where a path leads.
-enum Place {
+pub(super) enum Place {
     Outside,
     Root,
     Name {
@@ -93,8 +93,8 @@ impl Replay {
         }
     }
 
-    /// The process ended and another will begin: the cache stays, its descriptors do not.
-    pub(super) fn restart(&mut self) {
+    /// The process ended: the cache stays, its descriptors do not.
+    pub(super) fn end_process(&mut self) {
         self.descriptors.clear();
         self.syncs.clear();
     }
@@ -199,16 +199,15 @@ impl Replay {
         Ok(Event::Other)
     }
 
-    fn open_file(&mut self, descriptor: i64) -> Option<&mut Open> {
+    /// The open file that a descriptor stands for; `None` for what is not in the data directory.
+    pub(super) fn open_file(&mut self, descriptor: i64) -> Option<&mut Open> {
         let index = *self.descriptors.get(&descriptor)?;
         Some(&mut self.opened[index])
     }
 
     fn open(&mut self, call: &Call, descriptor: i64) -> Result<Event> {
-        let at = usize::from(call.name.starts_with("openat"));
-        let place = self.place((at == 1).then(|| call.argument(0)), &call.argument(at)?.bytes)?;
-        let flags = if call.name == "creat" { "O_CREAT|O_TRUNC" } else { &call.argument(at + 1)?.text };
-        let (inode, created) = match place {
+        let flags = call.open_flags()?;
+        let (inode, created) = match self.place_of(call, 0)? {
             Place::Outside => {
                 self.descriptors.remove(&descriptor);
                 return Ok(Event::Other);
@@ -222,7 +221,7 @@ impl Replay {
                     None => (self.disk.create(directory, &name), true),
                 }
             }
-            Place::Name { directory, name } => match self.find(directory, &name)? {
+            Place::Name { directory, name } => match self.disk.lookup(directory, &name) {
                 Some(inode) => (inode, false),
                 None => bail!("opens a file that the model has not"),
             },
@@ -249,7 +248,8 @@ impl Replay {
         Ok(Event::Other)
     }
 
-    fn write(&mut self, call: &Call, at: Option<i64>, written: i64) -> Result<Event> {
+    /// Carries out a write of the first `written` bytes of a call's buffer, to the offset `at` or where the file stands.
+    pub(super) fn write(&mut self, call: &Call, at: Option<i64>, written: i64) -> Result<Event> {
         let Some(index) = self.descriptors.get(&call.number(0)?).copied() else {
             return Ok(Event::Other);
         };
@@ -258,13 +258,8 @@ impl Replay {
             bail!("{written} bytes were written, the record holds {}", data.len());
         }
         data.truncate(written as usize);
-        let Open { inode, position, append, synced } = self.opened[index].clone();
-        let length = self.disk.file(inode).map_or(0, |file| file.length);
-        let offset = match at {
-            Some(offset) => u64::try_from(offset).context("a write before the file's start")?,
-            None if append => length,
-            None => position,
-        };
+        let offset = self.offset(&self.opened[index], at)?;
+        let Open { inode, synced, .. } = self.opened[index].clone();
         if at.is_none() {
             self.opened[index].position = offset + data.len() as u64;
         }
@@ -275,16 +270,19 @@ impl Replay {
         Ok(Event::Disk)
     }
 
-    fn change_names(&mut self, call: &Call) -> Result<Event> {
-        let relative = call.name.contains("at"); // renameat, linkat, unlinkat, mkdirat
-        let pair = call.name.starts_with("rename") || call.name.starts_with("link");
-        let step = if relative { 2 } else { 1 };
-        let place = |replay: &mut Self, index: usize| {
-            let base = relative.then(|| call.argument(index * step));
-            replay.place(base, &call.argument(index * step + step - 1)?.bytes)
-        };
-        let first = place(self, 0)?;
-        if !pair {
+    /// Where a write to the offset `at`, or else to where the file stands, begins.
+    pub(super) fn offset(&self, open: &Open, at: Option<i64>) -> Result<u64> {
+        match at {
+            Some(offset) => u64::try_from(offset).context("a write before the file's start"),
+            None if open.append => Ok(self.disk.file(open.inode).map_or(0, |file| file.length)),
+            None => Ok(open.position),
+        }
+    }
+
+    /// Makes, links, renames or removes a name.
+    pub(super) fn change_names(&mut self, call: &Call) -> Result<Event> {
+        let first = self.place_of(call, 0)?;
+        if call.path_arguments().len() == 1 {
             let makes = call.name.starts_with("mkdir");
             let Place::Name { directory, name } = first else {
                 // The ends of calls of two threads may be recorded in the other order. A directory is removed only when
@@ -298,7 +296,6 @@ impl Replay {
             if makes {
                 self.disk.make_directory(directory, &name);
             } else {
-                self.find(directory, &name)?;
                 self.disk.unlink(directory, &name)?;
                 if call.name == "rmdir"
                     || call.arguments.last().is_some_and(|flags| flags.text == "AT_REMOVEDIR")
@@ -308,16 +305,15 @@ impl Replay {
             }
             return Ok(Event::Disk);
         }
-        match (first, place(self, 1)?) {
+        match (first, self.place_of(call, 1)?) {
             (Place::Name { directory: from, name: old }, Place::Name { directory: to, name: new }) => {
-                let known = self.find(from, &old)?;
                 if call.name.starts_with("rename") {
                     if call.arguments.last().is_some_and(|flags| flags.text.contains("RENAME_EXCHANGE")) {
                         bail!("exchanging two names is not modelled");
                     }
                     self.disk.rename((from, &old), (to, &new))?;
                 } else {
-                    let inode = known.ok_or_else(|| anyhow!("links an unknown name"))?;
+                    let inode = self.disk.lookup(from, &old).context("links an unknown name")?;
                     self.disk.link(to, &new, inode);
                 }
                 Ok(Event::Disk)
@@ -327,45 +323,16 @@ impl Replay {
         }
     }
 
-    /// What a name that the process found stands for.
-    ///
-    /// If the model lacks the name, a call that was cut off when an earlier process ended may have made it: the record
-    /// shows now that this call took effect.
-    fn find(&mut self, directory: Inode, name: &[u8]) -> Result<Option<Inode>> {
-        if let Some(inode) = self.disk.lookup(directory, name) {
-            return Ok(Some(inode));
-        }
-        let mut cut_off = std::mem::take(&mut self.cut_off);
-        let maker = cut_off.iter().position(|call| self.is_made_by(call, directory, name));
-        if let Some(call) = maker.map(|index| cut_off.remove(index)) {
-            if call.name.starts_with("open") || call.name == "creat" {
-                self.disk.create(directory, name);
-            } else {
-                self.change_names(&call)?;
-            }
-        }
-        self.cut_off = cut_off;
-        Ok(self.disk.lookup(directory, name))
+    /// Where the path of this number among the paths of a call leads.
+    pub(super) fn place_of(&mut self, call: &Call, number: usize) -> Result<Place> {
+        let index =
+            *call.path_arguments().get(number).with_context(|| format!("{} names no path", call.name))?;
+        let base = call.is_relative().then(|| call.argument(index - 1)).transpose()?;
+        self.place(base.map_or("AT_FDCWD", |base| base.text.as_str()), &call.argument(index)?.bytes)
     }
 
-    /// Whether a call makes this name in this directory.
-    fn is_made_by(&mut self, call: &Call, directory: Inode, name: &[u8]) -> bool {
-        let path = match call.name.as_str() {
-            "open" | "creat" | "mkdir" => 0,
-            "openat" | "openat2" | "mkdirat" | "link" | "rename" => 1,
-            "linkat" | "renameat" | "renameat2" => 3,
-            _ => return false,
-        };
-        let creates = !call.name.starts_with("open")
-            || call.arguments.get(path + 1).is_some_and(|flags| flags.text.contains("O_CREAT"));
-        let is_relative = call.name.contains("at") && call.name != "creat";
-        let base = is_relative.then(|| call.argument(path - 1));
-        let place = call.argument(path).and_then(|argument| self.place(base, &argument.bytes));
-        creates && matches!(place, Ok(Place::Name { directory: d, name: n }) if d == directory && n == name)
-    }
-
-    /// Where a path leads, from the directory that `base` names.
-    fn place(&mut self, base: Option<Result<&super::trace::Argument>>, path: &[u8]) -> Result<Place> {
+    /// Where a path leads, from the directory whose descriptor is `base`.
+    fn place(&mut self, base: &str, path: &[u8]) -> Result<Place> {
         let mut directory = ROOT;
         let rest = if path.starts_with(b"/") {
             let Some(rest) = path.strip_prefix(self.root.as_slice()) else {
@@ -376,7 +343,6 @@ impl Replay {
             }
             rest
         } else {
-            let base = base.transpose()?.map_or("AT_FDCWD", |argument| argument.text.as_str());
             // The server is given an absolute path; what is relative to its working directory is not ours.
             let Ok(descriptor) = base.parse() else {
                 return Ok(Place::Outside);
@@ -399,7 +365,7 @@ impl Replay {
             if parts.peek().is_none() {
                 return Ok(Place::Name { directory, name: part.to_owned() });
             }
-            directory = match self.find(directory, part)? {
+            directory = match self.disk.lookup(directory, part) {
                 Some(inode) => inode,
                 None if self.removed.contains(&(directory, part.to_owned())) => return Ok(Place::Removed),
                 None => bail!("an unknown directory"),
@@ -438,19 +404,12 @@ mod tests {
     use super::*;
 
     fn replay(record: &str) -> Result<(Replay, Vec<Event>)> {
-        replay_legs(&[record])
-    }
-
-    fn replay_legs(records: &[&str]) -> Result<(Replay, Vec<Event>)> {
         let mut replay = Replay::new(Path::new("/d"), Heeded::All);
         let mut events = Vec::new();
-        for record in records {
-            trace::read(record.as_bytes(), |moment| {
-                events.push(replay.take(&moment)?);
-                Ok(())
-            })?;
-            replay.restart();
-        }
+        trace::read(record.as_bytes(), |moment| {
+            events.push(replay.take(&moment)?);
+            Ok(())
+        })?;
         events.retain(|event| *event != Event::Other);
         Ok((replay, events))
     }
@@ -507,29 +466,6 @@ mod tests {
         assert!(after.disk.lookup(ROOT, b"w").is_none());
         let never_made = record.replace("/d/w/1\" <", "/d/v/1\" <");
         assert!(replay(&never_made).is_err(), "a directory that never was is a gap in the record");
-    }
-
-    #[test]
-    fn a_name_that_a_cut_off_call_made_is_there_when_the_next_process_finds_it() {
-        let made = "1 mkdir(\"/d/w\", 0777) = 0\n";
-        let staged = "1 openat(AT_FDCWD, \"/d/w/1#1\", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0666) = 4\n";
-        let next_removes = "2 unlink(\"/d/w/1#1\") = 0\n";
-        for end in [" <unfinished ...>\n", ") = ?\n"] {
-            let cut = format!("{made}{}", staged.replace(") = 4\n", end));
-            let (after, _) = replay_legs(&[&cut, next_removes]).expect("the name was made and removed");
-            let w = after.disk.lookup(ROOT, b"w").expect("a directory");
-            assert!(after.disk.lookup(w, b"1#1").is_none());
-        }
-        assert!(replay_legs(&[made, next_removes]).is_err(), "nothing made that name");
-        let linked = format!(
-            "{made}{staged}1 linkat(AT_FDCWD, \"/d/w/1#1\", AT_FDCWD, \"/d/w/1\", 0 <unfinished ...>\n"
-        );
-        let (after, _) = replay_legs(&[&linked, "2 openat(AT_FDCWD, \"/d/w/1\", O_RDONLY|O_CLOEXEC) = 4\n"])
-            .expect("the name was linked");
-        let w = after.disk.lookup(ROOT, b"w").expect("a directory");
-        assert_eq!(after.disk.lookup(w, b"1"), after.disk.lookup(w, b"1#1"));
-        let (not_found, _) = replay_legs(&[&linked, ""]).expect("every call is modelled");
-        assert!(not_found.disk.lookup(w, b"1").is_none(), "nothing shows that the link took effect");
     }
 
     #[test]

@@ -52,6 +52,30 @@ impl Call {
             .with_context(|| format!("argument {index} of {} is {text:?}, no number", self.name))
     }
 
+    /// Which arguments are paths. Empty for calls about descriptors.
+    pub(super) fn path_arguments(&self) -> &'static [usize] {
+        match self.name.as_str() {
+            "open" | "creat" | "mkdir" | "unlink" | "rmdir" => &[0],
+            "openat" | "openat2" | "mkdirat" | "unlinkat" => &[1],
+            "rename" | "link" => &[0, 1],
+            "renameat" | "renameat2" | "linkat" => &[1, 3],
+            _ => &[],
+        }
+    }
+
+    /// Whether the descriptor of a directory stands before each path.
+    pub(super) fn is_relative(&self) -> bool {
+        matches!(self.path_arguments(), [1, ..] | [_, 3])
+    }
+
+    /// The flags of a call that opens a file.
+    pub(super) fn open_flags(&self) -> Result<&str> {
+        match self.name.as_str() {
+            "creat" => Ok("O_CREAT|O_TRUNC"),
+            _ => Ok(&self.argument(usize::from(self.is_relative()) + 1)?.text),
+        }
+    }
+
     pub(super) fn argument(&self, index: usize) -> Result<&Argument> {
         self.arguments.get(index).ok_or_else(|| anyhow!("{} has no argument {index}", self.name))
     }
