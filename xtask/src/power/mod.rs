@@ -6,8 +6,7 @@
 //! 1. [`record`]: a server runs under load, and strace writes down every file operation and every
 //!    answer, in one order.
 //! 2. [`replay`]: the operations are carried out again on a [model of a disk](disk) that knows what
-//!    was synced and what was only in the cache. [`cut_off`]: calls that the end of a process cut off are carried out
-//!    as far as they took effect.
+//!    was synced and what was only in the cache.
 //! 3. [`image`]: at random moments, and at those where an answer was just leaving, the directory is
 //!    written as it could be found after a power loss: unsynced writes gone, reordered or torn.
 //! 4. A server is started on it. It must open, and hold for each writer all that was acknowledged before that moment.
@@ -16,7 +15,6 @@
 //! The controls: with a server that does not sync, the test must find losses, or it proves nothing. It must find
 //! losses too with a model that ignores the syncs of files, or those of directories.
 
-mod cut_off;
 mod disk;
 mod image;
 mod objects;

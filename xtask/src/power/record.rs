@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::cut_off::Listing;
+use super::replay::Listing;
 use super::trace;
 use rangehold_testkit::load::Load;
 use rangehold_testkit::object_load::ObjectLoad;

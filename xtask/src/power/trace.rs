@@ -68,6 +68,16 @@ impl Call {
         matches!(self.path_arguments(), [1, ..] | [_, 3])
     }
 
+    /// Whether it opens a file by its path.
+    pub(super) fn opens(&self) -> bool {
+        matches!(self.name.as_str(), "open" | "openat" | "openat2" | "creat")
+    }
+
+    /// Whether it makes the file that it opens, if there is none.
+    pub(super) fn creates(&self) -> bool {
+        self.opens() && self.open_flags().is_ok_and(|flags| flags.contains("O_CREAT"))
+    }
+
     /// The flags of a call that opens a file.
     pub(super) fn open_flags(&self) -> Result<&str> {
         match self.name.as_str() {

@@ -6,13 +6,22 @@
 //!
 //! Besides files, the record shows answers. An answer is a write to something that is not a file, and its bytes begin
 //! an HTTP response with the id of a request. From then on its promise counts.
+//!
+//! Calls of several threads [overlap], and the end of a process leaves calls [cut off](cut_off).
+
+mod cut_off;
+mod names;
+mod overlap;
 
 use std::collections::{HashMap, HashSet};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use super::disk::{Disk, Inode, Mark, ROOT, Write};
 use super::trace::{Call, Moment};
+pub(super) use cut_off::Listing;
+use names::Place;
+use overlap::{Begun, UnderWay};
 
 /// The headers with the id of a request: of tables the client's own, of objects that of the service.
 const ID_HEADERS: [&[u8]; 2] = [b"x-ms-client-request-id: ", b"x-guploader-uploadid: "];
@@ -41,8 +50,8 @@ pub(super) enum Event {
 
 /// An open file.
 #[derive(Clone, Debug)]
-pub(super) struct Open {
-    pub(super) inode: Inode,
+struct Open {
+    inode: Inode,
     position: u64,
     append: bool,
     /// Every write is durable when it returns.
@@ -62,20 +71,9 @@ pub(super) struct Replay {
     syncs: HashMap<u32, Vec<(Inode, Mark)>>,
     /// Directories that were removed: the one above and the name there.
     removed: HashSet<(Inode, Vec<u8>)>,
+    under_way: UnderWay,
     /// Calls that the end of the process cut off.
-    pub(super) cut_off: Vec<Call>,
-}
-
-/// Where a path leads.
-pub(super) enum Place {
-    Outside,
-    Root,
-    Name {
-        directory: Inode,
-        name: Vec<u8>,
-    },
-    /// In a directory that was removed.
-    Removed,
+    cut_off: Vec<Call>,
 }
 
 impl Replay {
@@ -89,14 +87,16 @@ impl Replay {
             opened: Vec::new(),
             syncs: HashMap::new(),
             removed: HashSet::new(),
+            under_way: UnderWay::new(),
             cut_off: Vec::new(),
         }
     }
 
     /// The process ended: the cache stays, its descriptors do not.
-    pub(super) fn end_process(&mut self) {
+    fn end_process(&mut self) {
         self.descriptors.clear();
         self.syncs.clear();
+        self.under_way.clear();
     }
 
     /// Takes the next moment of the record.
@@ -106,6 +106,9 @@ impl Replay {
             Moment::End(thread, call, result) if *result >= 0 => self.end(*thread, call, *result),
             Moment::End(thread, ..) => {
                 self.syncs.remove(thread);
+                if self.under_way.remove(thread).is_some_and(|begun| begun.is_done) {
+                    return Err(anyhow!("a call failed whose effect another call met"));
+                }
                 Ok(Event::Other)
             }
             Moment::CutOff(call) => {
@@ -117,6 +120,7 @@ impl Replay {
     }
 
     fn begin(&mut self, thread: u32, call: &Call) -> Result<Event> {
+        self.remember(thread, call);
         match call.name.as_str() {
             "fsync" | "fdatasync" => {
                 if let Some(open) = self.open_file(call.number(0)?) {
@@ -142,8 +146,9 @@ impl Replay {
     }
 
     fn end(&mut self, thread: u32, call: &Call, result: i64) -> Result<Event> {
+        let begun = self.under_way.remove(&thread);
         match call.name.as_str() {
-            "open" | "openat" | "creat" | "openat2" => self.open(call, result),
+            _ if call.opens() => self.open(call, result, begun.and_then(|begun| begun.stood_for)),
             "dup" | "dup2" | "dup3" => self.duplicate(call.number(0)?, result),
             "fcntl" if call.argument(1)?.text.starts_with("F_DUPFD") => {
                 self.duplicate(call.number(0)?, result)
@@ -174,7 +179,10 @@ impl Replay {
                 Ok(Event::Other)
             }
             "rename" | "renameat" | "renameat2" | "link" | "linkat" | "unlink" | "unlinkat" | "mkdir"
-            | "mkdirat" | "rmdir" => self.change_names(call),
+            | "mkdirat" | "rmdir" => match begun {
+                Some(Begun { is_done: true, .. }) => Ok(Event::Other),
+                _ => self.change_names(call),
+            },
             _ => self.refuse(call),
         }
     }
@@ -200,12 +208,13 @@ impl Replay {
     }
 
     /// The open file that a descriptor stands for; `None` for what is not in the data directory.
-    pub(super) fn open_file(&mut self, descriptor: i64) -> Option<&mut Open> {
+    fn open_file(&mut self, descriptor: i64) -> Option<&mut Open> {
         let index = *self.descriptors.get(&descriptor)?;
         Some(&mut self.opened[index])
     }
 
-    fn open(&mut self, call: &Call, descriptor: i64) -> Result<Event> {
+    /// A call gave this descriptor to a file, whose path stood for `stood_for` when the call began.
+    fn open(&mut self, call: &Call, descriptor: i64, stood_for: Option<Inode>) -> Result<Event> {
         let flags = call.open_flags()?;
         let (inode, created) = match self.place_of(call, 0)? {
             Place::Outside => {
@@ -213,18 +222,21 @@ impl Replay {
                 return Ok(Event::Other);
             }
             _ if flags.contains("O_TMPFILE") => bail!("a file without a name is not modelled"),
-            Place::Removed => bail!("opens a file in a directory that was removed"),
             Place::Root => (ROOT, false),
             Place::Name { directory, name } if flags.contains("O_CREAT") => {
-                match self.disk.lookup(directory, &name) {
+                if flags.contains("O_EXCL") && stood_for.is_none() {
+                    self.vacate(directory, &name)?;
+                }
+                match self.disk.lookup(directory, &name).or(stood_for) {
                     Some(inode) => (inode, false),
                     None => (self.disk.create(directory, &name), true),
                 }
             }
-            Place::Name { directory, name } => match self.disk.lookup(directory, &name) {
-                Some(inode) => (inode, false),
-                None => bail!("opens a file that the model has not"),
-            },
+            Place::Name { directory, name } => {
+                let inode = self.find(directory, &name)?.or(stood_for);
+                (inode.context("opens a file that the model has not")?, false)
+            }
+            Place::Removed => (stood_for.context("opens a file in a directory that was removed")?, false),
         };
         let emptied = flags.contains("O_TRUNC") && self.disk.file(inode).is_some_and(|file| file.length > 0);
         if emptied {
@@ -249,7 +261,7 @@ impl Replay {
     }
 
     /// Carries out a write of the first `written` bytes of a call's buffer, to the offset `at` or where the file stands.
-    pub(super) fn write(&mut self, call: &Call, at: Option<i64>, written: i64) -> Result<Event> {
+    fn write(&mut self, call: &Call, at: Option<i64>, written: i64) -> Result<Event> {
         let Some(index) = self.descriptors.get(&call.number(0)?).copied() else {
             return Ok(Event::Other);
         };
@@ -271,114 +283,12 @@ impl Replay {
     }
 
     /// Where a write to the offset `at`, or else to where the file stands, begins.
-    pub(super) fn offset(&self, open: &Open, at: Option<i64>) -> Result<u64> {
+    fn offset(&self, open: &Open, at: Option<i64>) -> Result<u64> {
         match at {
             Some(offset) => u64::try_from(offset).context("a write before the file's start"),
             None if open.append => Ok(self.disk.file(open.inode).map_or(0, |file| file.length)),
             None => Ok(open.position),
         }
-    }
-
-    /// Makes, links, renames or removes a name.
-    pub(super) fn change_names(&mut self, call: &Call) -> Result<Event> {
-        let first = self.place_of(call, 0)?;
-        if call.path_arguments().len() == 1 {
-            let makes = call.name.starts_with("mkdir");
-            let Place::Name { directory, name } = first else {
-                // The ends of calls of two threads may be recorded in the other order. A directory is removed only when
-                // it is empty, so this name went before it.
-                return if matches!(first, Place::Removed) && !makes {
-                    Ok(Event::Other)
-                } else {
-                    outside(&first)
-                };
-            };
-            if makes {
-                self.disk.make_directory(directory, &name);
-            } else {
-                self.disk.unlink(directory, &name)?;
-                if call.name == "rmdir"
-                    || call.arguments.last().is_some_and(|flags| flags.text == "AT_REMOVEDIR")
-                {
-                    self.removed.insert((directory, name));
-                }
-            }
-            return Ok(Event::Disk);
-        }
-        match (first, self.place_of(call, 1)?) {
-            (Place::Name { directory: from, name: old }, Place::Name { directory: to, name: new }) => {
-                if call.name.starts_with("rename") {
-                    if call.arguments.last().is_some_and(|flags| flags.text.contains("RENAME_EXCHANGE")) {
-                        bail!("exchanging two names is not modelled");
-                    }
-                    self.disk.rename((from, &old), (to, &new))?;
-                } else {
-                    let inode = self.disk.lookup(from, &old).context("links an unknown name")?;
-                    self.disk.link(to, &new, inode);
-                }
-                Ok(Event::Disk)
-            }
-            (Place::Outside, Place::Outside) => Ok(Event::Other),
-            _ => bail!("{} across the border of the data directory is not modelled", call.name),
-        }
-    }
-
-    /// Where the path of this number among the paths of a call leads.
-    pub(super) fn place_of(&mut self, call: &Call, number: usize) -> Result<Place> {
-        let index =
-            *call.path_arguments().get(number).with_context(|| format!("{} names no path", call.name))?;
-        let base = call.is_relative().then(|| call.argument(index - 1)).transpose()?;
-        self.place(base.map_or("AT_FDCWD", |base| base.text.as_str()), &call.argument(index)?.bytes)
-    }
-
-    /// Where a path leads, from the directory whose descriptor is `base`.
-    fn place(&mut self, base: &str, path: &[u8]) -> Result<Place> {
-        let mut directory = ROOT;
-        let rest = if path.starts_with(b"/") {
-            let Some(rest) = path.strip_prefix(self.root.as_slice()) else {
-                return Ok(Place::Outside);
-            };
-            if !rest.is_empty() && !rest.starts_with(b"/") {
-                return Ok(Place::Outside);
-            }
-            rest
-        } else {
-            // The server is given an absolute path; what is relative to its working directory is not ours.
-            let Ok(descriptor) = base.parse() else {
-                return Ok(Place::Outside);
-            };
-            let Some(open) = self.open_file(descriptor) else {
-                return Ok(Place::Outside);
-            };
-            directory = open.inode;
-            path
-        };
-        let mut parts =
-            rest.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").peekable();
-        if parts.peek().is_none() {
-            return Ok(Place::Root);
-        }
-        while let Some(part) = parts.next() {
-            if part == b".." {
-                bail!("a path that leads upwards is not modelled");
-            }
-            if parts.peek().is_none() {
-                return Ok(Place::Name { directory, name: part.to_owned() });
-            }
-            directory = match self.disk.lookup(directory, part) {
-                Some(inode) => inode,
-                None if self.removed.contains(&(directory, part.to_owned())) => return Ok(Place::Removed),
-                None => bail!("an unknown directory"),
-            };
-        }
-        unreachable!("the loop ends at the last part")
-    }
-}
-
-fn outside(place: &Place) -> Result<Event> {
-    match place {
-        Place::Outside => Ok(Event::Other),
-        _ => bail!("the data directory itself is made or removed"),
     }
 }
 

@@ -9,17 +9,17 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::disk::{Inode, Write};
-use super::replay::{Open, Place, Replay};
-use super::trace::Call;
+use super::super::disk::{Inode, Write};
+use super::super::trace::Call;
+use super::{Open, Place, Replay};
 
 /// Each path below a data directory, and what is there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Listing(BTreeMap<Vec<u8>, Listed>);
+pub(in super::super) struct Listing(BTreeMap<Vec<u8>, Listed>);
 
 /// What is found under a path.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Listed {
+enum Listed {
     Directory,
     /// A file of this length in bytes.
     File(u64),
@@ -27,7 +27,7 @@ pub(super) enum Listed {
 
 impl Listing {
     /// Lists a directory in which nothing changes meanwhile.
-    pub(super) fn of(root: &Path) -> Result<Self> {
+    pub(in super::super) fn of(root: &Path) -> Result<Self> {
         let mut found = BTreeMap::new();
         let mut open = vec![root.to_owned()];
         while let Some(directory) = open.pop() {
@@ -69,7 +69,7 @@ impl<const N: usize> From<[(&str, Listed); N]> for Listing {
 
 impl Replay {
     /// The process ended, and left this behind: carries out what it shows of the calls that were cut off.
-    pub(super) fn restart(&mut self, found: &Listing) -> Result<()> {
+    pub(in super::super) fn restart(&mut self, found: &Listing) -> Result<()> {
         for call in std::mem::take(&mut self.cut_off) {
             self.settle(&call, found).with_context(|| format!("a cut off call of {}", call.name))?;
         }
@@ -171,9 +171,9 @@ struct Named {
 
 #[cfg(test)]
 mod tests {
-    use super::super::disk::ROOT;
-    use super::super::replay::Heeded;
-    use super::super::trace;
+    use super::super::super::disk::ROOT;
+    use super::super::super::trace;
+    use super::super::Heeded;
     use super::Listed::{Directory, File};
     use super::*;
 
