@@ -31,11 +31,10 @@ impl Listing {
         let mut found = BTreeMap::new();
         let mut open = vec![root.to_owned()];
         while let Some(directory) = open.pop() {
-            let entries = std::fs::read_dir(&directory)
-                .with_context(|| format!("cannot list {}", directory.display()))?;
-            for entry in entries {
-                let path = entry?.path();
-                let metadata = path.symlink_metadata()?;
+            let cannot_list = || format!("cannot list {}", directory.display());
+            for entry in std::fs::read_dir(&directory).with_context(cannot_list)? {
+                let path = entry.with_context(cannot_list)?.path();
+                let metadata = path.symlink_metadata().with_context(cannot_list)?;
                 let inside = path.strip_prefix(root).expect("found below the root");
                 let what = if metadata.is_dir() { Listed::Directory } else { Listed::File(metadata.len()) };
                 found.insert(inside.as_os_str().as_encoded_bytes().to_owned(), what);
@@ -149,7 +148,7 @@ impl Replay {
     /// The name that the path of this number among the paths of a call leads to; `None` for what lies outside of the
     /// data directory.
     fn named(&mut self, call: &Call, number: usize) -> Result<Option<Named>> {
-        let Place::Name { directory, name } = self.place_of(call, number)? else { return Ok(None) };
+        let Place::Name { directory, name } = self.met_place_of(call, number)? else { return Ok(None) };
         let paths = self.disk.paths(directory);
         let above = paths.first().context("a directory without a name")?;
         let slash: &[u8] = if above.is_empty() { b"" } else { b"/" };

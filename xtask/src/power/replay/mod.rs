@@ -216,7 +216,7 @@ impl Replay {
     /// A call gave this descriptor to a file, whose path stood for `stood_for` when the call began.
     fn open(&mut self, call: &Call, descriptor: i64, stood_for: Option<Inode>) -> Result<Event> {
         let flags = call.open_flags()?;
-        let (inode, created) = match self.place_of(call, 0)? {
+        let (inode, created) = match self.met_place_of(call, 0)? {
             Place::Outside => {
                 self.descriptors.remove(&descriptor);
                 return Ok(Event::Other);

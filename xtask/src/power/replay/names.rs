@@ -21,7 +21,7 @@ pub(super) enum Place {
 impl Replay {
     /// Makes, links, renames or removes a name.
     pub(super) fn change_names(&mut self, call: &Call) -> Result<Event> {
-        let first = self.place_of(call, 0)?;
+        let first = self.met_place_of(call, 0)?;
         if call.path_arguments().len() == 1 {
             let makes = call.name.starts_with("mkdir");
             let Place::Name { directory, name } = first else {
@@ -47,7 +47,7 @@ impl Replay {
             }
             return Ok(Event::Disk);
         }
-        match (first, self.place_of(call, 1)?) {
+        match (first, self.met_place_of(call, 1)?) {
             (Place::Name { directory: from, name: old }, Place::Name { directory: to, name: new }) => {
                 let inode = self.find(from, &old)?;
                 if call.name.starts_with("rename") {
@@ -67,16 +67,28 @@ impl Replay {
         }
     }
 
-    /// Where the path of this number among the paths of a call leads.
+    /// Where the path of this number among the paths of a call leads, as the model is now.
     pub(super) fn place_of(&mut self, call: &Call, number: usize) -> Result<Place> {
+        self.place(call, number, |replay, directory, name| Ok(replay.disk.lookup(directory, name)))
+    }
+
+    /// The same for a call that ended: it met each directory on the way.
+    pub(super) fn met_place_of(&mut self, call: &Call, number: usize) -> Result<Place> {
+        self.place(call, number, Self::find)
+    }
+
+    /// Where a path leads. `find` says what the names of directories stand for.
+    fn place(
+        &mut self,
+        call: &Call,
+        number: usize,
+        find: impl Fn(&mut Self, Inode, &[u8]) -> Result<Option<Inode>>,
+    ) -> Result<Place> {
         let index =
             *call.path_arguments().get(number).with_context(|| format!("{} names no path", call.name))?;
         let base = call.is_relative().then(|| call.argument(index - 1)).transpose()?;
-        self.place(base.map_or("AT_FDCWD", |base| base.text.as_str()), &call.argument(index)?.bytes)
-    }
-
-    /// Where a path leads, from the directory whose descriptor is `base`.
-    fn place(&mut self, base: &str, path: &[u8]) -> Result<Place> {
+        let base = base.map_or("AT_FDCWD", |base| base.text.as_str());
+        let path = call.argument(index)?.bytes.as_slice();
         let mut directory = ROOT;
         let rest = if path.starts_with(b"/") {
             let Some(rest) = path.strip_prefix(self.root.as_slice()) else {
@@ -109,7 +121,7 @@ impl Replay {
             if parts.peek().is_none() {
                 return Ok(Place::Name { directory, name: part.to_owned() });
             }
-            directory = match self.find(directory, part)? {
+            directory = match find(self, directory, part)? {
                 Some(inode) => inode,
                 None if self.removed.contains(&(directory, part.to_owned())) => return Ok(Place::Removed),
                 None => bail!("an unknown directory"),

@@ -182,6 +182,21 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_is_met_while_several_calls_below_it_are_under_way() {
+        let after = replay(&[
+            "1 mkdir(\"/d/w\", 0777 <unfinished ...>",
+            "2 openat(AT_FDCWD, \"/d/w/1\", O_WRONLY|O_CREAT|O_EXCL, 0666 <unfinished ...>",
+            "3 openat(AT_FDCWD, \"/d/w/2\", O_WRONLY|O_CREAT|O_EXCL, 0666 <unfinished ...>",
+            "3 <... openat resumed>) = 5",
+            "2 <... openat resumed>) = 4",
+            "1 <... mkdir resumed>) = 0",
+        ])
+        .expect("every call is modelled");
+        let w = lookup(&after, "w").expect("a directory");
+        assert!(after.disk.lookup(w, b"1").is_some() && after.disk.lookup(w, b"2").is_some());
+    }
+
+    #[test]
     fn a_call_that_was_carried_out_early_must_end_well() {
         let error = replay(&[
             STAGED,
