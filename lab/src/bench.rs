@@ -17,12 +17,17 @@ pub(crate) struct Build {
     /// Build and measure the release profile, which takes minutes to build.
     #[arg(long)]
     release: bool,
+    /// More arguments for our server, for example `--memory=2GiB`.
+    #[arg(long, allow_hyphen_values = true)]
+    with: Vec<String>,
 }
 
 impl Build {
     /// Builds the program, and sets up a server with these arguments on an empty directory.
     pub(crate) fn setup(&self, experiment: &str, arguments: &[&str]) -> Result<Setup> {
-        Setup::fresh(if self.release { Profile::Release } else { Profile::Dev }, experiment, arguments)
+        let profile = if self.release { Profile::Release } else { Profile::Dev };
+        let more = self.with.iter().map(String::as_str);
+        Setup::fresh(profile, experiment, &arguments.iter().copied().chain(more).collect::<Vec<_>>())
     }
 
     /// The same with [`SERVERS`] partition servers, whose ranges change only when that is asked for.

@@ -1,10 +1,12 @@
-//! `cargo xtask objects`: what requests about objects cost beside those about tables, on one server in one run.
+//! `cargo xtask objects`: what requests about objects cost beside those about tables, in one run.
 //!
 //! Clients work in a closed loop, each on a connection of its own, and check the answers. The figure to compare is the
 //! processor time of the server for each operation: it hardly depends on what else the machine does. The operations on
-//! objects and on tables take turns within each round, and all figures are medians of the rounds.
+//! objects and on tables take turns within each round, and all figures are medians of the rounds. Objects and tables have
+//! a server of their own, with the same settings: on one server each turn would begin with the rows in memory that the
+//! turn before it read.
 //!
-//! With several numbers of names the server starts afresh for each. So it is seen what a listing costs as a bucket grows.
+//! With several numbers of names the servers start afresh for each. So it is seen what a listing costs as a bucket grows.
 //! At the end one large object goes up and comes down, beside a bare copy of the same bytes with the same checksums, and
 //! many large objects go up at once.
 //!
@@ -73,16 +75,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         "--names: a listing needs at least 1000 names"
     );
     for &names in &arguments.names {
-        let server = Server::start(&arguments.build.setup("objects", &[])?)?;
-        operation::load_tables(server.address, names)?;
-        operation::load_objects(server.objects, names)?;
+        let servers = Servers::start(arguments)?;
+        operation::load_tables(servers.tables.address, names)?;
+        operation::load_objects(servers.objects.objects, names)?;
         if let Some(peer) = arguments.peer {
             operation::load_objects(peer, names).context("the peer")?;
         }
         let mut runs = Operation::ALL.map(|_| Runs::default());
         for round in 0..arguments.rounds {
             for (operation, runs) in Operation::ALL.into_iter().zip(&mut runs) {
-                runs.add(operation, arguments, &server, (names, round)).with_context(|| operation.label())?;
+                runs.add(operation, arguments, &servers, (names, round))
+                    .with_context(|| operation.label())?;
             }
         }
         print(names, &runs);
@@ -90,15 +93,39 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             print_peer(&runs);
         }
         if arguments.stream_mib > 0 {
-            stream::compare(&server, arguments.stream_mib << 20, arguments.rounds)?;
+            stream::compare(&servers.objects, arguments.stream_mib << 20, arguments.rounds)?;
         }
         if arguments.uploads > 0 {
-            uploads::measure(&server, arguments.uploads, arguments.upload_mib << 20)?;
+            uploads::measure(&servers.objects, arguments.uploads, arguments.upload_mib << 20)?;
         }
-        println!("memory at its highest: {} MiB", mib(server.peak_bytes()?));
-        server.stop()?;
+        let [tables, objects] = [&servers.tables, &servers.objects].map(Server::peak_bytes);
+        println!(
+            "memory at its highest: {} MiB with tables, {} MiB with objects",
+            mib(tables?),
+            mib(objects?)
+        );
+        servers.tables.stop()?;
+        servers.objects.stop()?;
     }
     Ok(())
+}
+
+/// A server for each kind of data.
+struct Servers {
+    tables: Server,
+    objects: Server,
+}
+
+impl Servers {
+    fn start(arguments: &Arguments) -> Result<Self> {
+        let start = |place| Server::start(&arguments.build.setup(place, &[])?);
+        Ok(Self { tables: start("objects-tables")?, objects: start("objects")? })
+    }
+
+    /// The server that an operation is sent to.
+    fn of(&self, operation: Operation) -> &Server {
+        if operation.is_about_objects() { &self.objects } else { &self.tables }
+    }
 }
 
 /// What the rounds of one operation showed.
@@ -115,7 +142,7 @@ impl Runs {
         &mut self,
         operation: Operation,
         arguments: &Arguments,
-        server: &Server,
+        servers: &Servers,
         (names, round): (u64, usize),
     ) -> Result<()> {
         let time = Duration::from_secs_f64(arguments.seconds);
@@ -125,10 +152,11 @@ impl Runs {
                 operation.carry_out(clients, &Turn { names, round, number, is_peer }, rng)
             }
         };
-        let connect = || Clients::connect(server.address, server.objects);
-        self.ours.push(clients.run(|| server.processor_time(), connect, carry_out(false))?);
+        let connect = || Clients::connect(servers.tables.address, servers.objects.objects);
+        let spent = || servers.of(operation).processor_time();
+        self.ours.push(clients.run(spent, connect, carry_out(false))?);
         if let Some(peer) = arguments.peer.filter(|_| operation.is_about_objects()) {
-            let connect = || Clients::connect(server.address, peer);
+            let connect = || Clients::connect(servers.tables.address, peer);
             let driven = clients.run(|| Ok(Duration::ZERO), connect, carry_out(true));
             self.peer.push(driven.context("the peer")?);
         }

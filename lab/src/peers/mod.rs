@@ -43,9 +43,6 @@ pub(crate) struct Arguments {
     /// Clients at once, instead of the number that each workload has.
     #[arg(long)]
     clients: Option<usize>,
-    /// More arguments for our server, for example `--memory=2GiB`.
-    #[arg(long, allow_hyphen_values = true)]
-    with: Vec<String>,
     #[command(flatten)]
     build: Build,
 }
@@ -56,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let workloads = chosen(&arguments.only, &Workload::ALL);
     let mut peers = Vec::new();
     for kind in kinds {
-        let peer = Peer::start(kind, &arguments.build, &arguments.with)?;
+        let peer = Peer::start(kind, &arguments.build)?;
         println!("{:<8} empty: {} MiB", kind.label(), mib(peer.resident_bytes()?));
         if kind != PeerKind::Floor {
             workload::load(peer.address, arguments.entities)?;

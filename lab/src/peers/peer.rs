@@ -61,13 +61,12 @@ impl Drop for Bare {
 }
 
 impl Peer {
-    /// Starts a server. `with` are more arguments for ours.
-    pub(super) fn start(kind: PeerKind, build: &Build, with: &[String]) -> Result<Self> {
+    /// Starts a server.
+    pub(super) fn start(kind: PeerKind, build: &Build) -> Result<Self> {
         let (address, process, running) = match kind {
             PeerKind::Floor => bare()?,
             PeerKind::Ours => {
-                let with: Vec<&str> = with.iter().map(String::as_str).collect();
-                let server = Server::start(&build.setup("bench", &with)?)?;
+                let server = Server::start(&build.setup("bench", &[])?)?;
                 println!("ours     ready after {:.0?}", server.start_time);
                 (server.address, server.process(), Running::Ours(server))
             }
