@@ -90,6 +90,9 @@ pub enum Trouble {
         /// How many ranges it still holds.
         ranges: usize,
     },
+    /// All ranges were taken offline.
+    #[error("all ranges are offline: nothing is served until one is brought online")]
+    AllOffline,
     /// A background task ended.
     #[error("{0}")]
     Task(String),
@@ -111,6 +114,7 @@ impl Node {
                 return Err(error.into());
             }
             node.0.router.dropped().notify_one();
+            node.0.host.store().disk().keep_spare();
             Ok(node)
         })
     }
@@ -228,7 +232,9 @@ impl Node {
 
     fn troubles(&self, servers: &[PartitionServer]) -> Vec<Trouble> {
         let mut ranges: BTreeMap<RangeId, String> = BTreeMap::new();
-        for entry in self.0.executor.maps().current().entries() {
+        let map = self.0.executor.maps().current();
+        let all_offline = map.entries().iter().all(|entry| !entry.online).then_some(Trouble::AllOffline);
+        for entry in map.entries() {
             // A range that is changing hands is held by some server, and the map says only later by which.
             let is_meant_to_be_served = entry.online && entry.intent.is_none();
             let owner = servers.iter().find(|server| server.id() == entry.place.server);
@@ -242,6 +248,7 @@ impl Node {
         let ended = servers.iter().filter(|server| server.has_ended());
         ended
             .map(|server| Trouble::Server { server: server.id(), ranges: server.ranges_held() })
+            .chain(all_offline)
             .chain(ranges.into_iter().map(|(range, why)| Trouble::Range { range, why }))
             .chain(tasks.into_iter().map(Trouble::Task))
             .collect()

@@ -20,6 +20,7 @@ use crate::executor::Executor;
 use crate::host::Host;
 use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SWEEP_POLL};
 use crate::range::{Range, Remains, WriteRequest};
+use crate::store::Space;
 
 /// See the module.
 pub(crate) struct DroppedTableSweeper {
@@ -148,7 +149,7 @@ impl DroppedTableSweeper {
         let partition = PartitionPrefix::catalogue(&dropped.account);
         let keys = [key.clone()];
         let request = WriteRequest {
-            gives_space_back: true,
+            space: Space::ReturnsMuch,
             ..WriteRequest::new(&partition, &keys, Instant::now() + CATALOGUE_WRITE_MAX)
         };
         let written = self

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -60,10 +60,10 @@ impl Attacker {
         match self {
             Self::Bytes => hold(address, 1_100, &unfinished(address, 1), stop),
             Self::Bodies => hold(address, 600, &unfinished(address, 60_000), stop),
-            Self::Batches => in_a_loop(address, 64, &batch(0..100), stop),
+            Self::Batches => drop(in_a_loop(address, 64, &batch(0..100), stop)),
             Self::Filters => {
                 let filter = vec!["Number%20lt%200"; 1_000].join("%20or%20");
-                in_a_loop(address, 40, &get(&format!("?$filter={filter}")), stop);
+                drop(in_a_loop(address, 40, &get(&format!("?$filter={filter}")), stop));
             }
             Self::Unread => {
                 let mut request = get("");
@@ -119,8 +119,29 @@ fn hold(address: SocketAddr, count: usize, bytes: &[u8], stop: &AtomicBool) {
     }
 }
 
+/// Answers to the requests of some clients.
+pub(super) struct Answers {
+    /// Requests that were carried out.
+    pub(super) done: u64,
+    /// Requests that were refused, or had no answer.
+    pub(super) refused: u64,
+}
+
+/// So many clients send batches of 3.2 MB for a while.
+pub(super) fn batches(address: SocketAddr, clients: usize, time: Duration) -> Answers {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(time);
+            stop.store(true, Ordering::Relaxed);
+        });
+        in_a_loop(address, clients, &batch(0..100), &stop)
+    })
+}
+
 /// Sends the same request again and again, by so many clients at once.
-fn in_a_loop(address: SocketAddr, clients: usize, request: &Request, stop: &AtomicBool) {
+fn in_a_loop(address: SocketAddr, clients: usize, request: &Request, stop: &AtomicBool) -> Answers {
+    let (done, refused) = (AtomicU64::new(0), AtomicU64::new(0));
     let client = || {
         let mut connection = None;
         while !stop.load(Ordering::Relaxed) {
@@ -129,7 +150,9 @@ fn in_a_loop(address: SocketAddr, clients: usize, request: &Request, stop: &Atom
             let open = || Connection::open_patient(address, Duration::from_secs(5)).ok();
             let Some(mut used) = connection.take().or_else(open) else { continue };
             let sent = used.send(&request);
-            connection = sent.is_ok_and(|answer| answer.status < 400).then_some(used);
+            let is_done = sent.is_ok_and(|answer| answer.status < 400);
+            if is_done { &done } else { &refused }.fetch_add(1, Ordering::Relaxed);
+            connection = is_done.then_some(used);
         }
     };
     thread::scope(|scope| {
@@ -137,6 +160,7 @@ fn in_a_loop(address: SocketAddr, clients: usize, request: &Request, stop: &Atom
             scope.spawn(client);
         }
     });
+    Answers { done: done.into_inner(), refused: refused.into_inner() }
 }
 
 /// An insert with a SAS that may only add to one table, of whose body `sent` bytes come.

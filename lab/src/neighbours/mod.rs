@@ -3,11 +3,13 @@
 //! One server with two accounts. A quiet client of one account reads and writes, first alone and then beside each
 //! attacker of the other account, and at the end beside all of them. No request of the quiet client may be refused,
 //! and its 99th percentile may be five times that of the quiet client alone, or 20 ms if that is more. The
-//! memory of the process may be `--memory` and 100 MiB.
+//! memory of the process may be `--memory` and 100 MiB. Then clients send large batches alone: 64 of them must get at
+//! least 0.8 of what 24 get.
 
 mod attackers;
 mod quiet;
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use rangehold_testkit::client::Client;
 use rangehold_testkit::server::Server;
 use rangehold_testkit::sign::{ACCOUNT, KEY};
 
-use self::attackers::Attacker;
+use self::attackers::{Answers, Attacker};
 use self::quiet::{Kind, Met};
 use crate::bench::{Build, allow_many_connections};
 
@@ -27,6 +29,10 @@ const SLOWER_MAX: f64 = 5.0;
 const ALLOWED: Duration = Duration::from_millis(20);
 /// Memory beyond `--memory` that the process may hold, in MiB.
 const MEMORY_SLACK_MIB: u64 = 100;
+/// Clients that send large batches: a few, and many.
+const BATCH_CLIENTS: [usize; 2] = [24, 64];
+/// The part of what the few get that the many must get at least.
+const MANY_OF_FEW_MIN: f64 = 0.8;
 /// The time for an attacker to get hold of what it can, before the quiet client is measured.
 const BEGIN: Duration = Duration::from_secs(3);
 
@@ -75,6 +81,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         show(name, &met);
         beyond.extend(Kind::ALL.into_iter().filter_map(|kind| judge(name, kind, &alone, &met)));
     }
+    if wanted("large batches") {
+        beyond.extend(large_batches(server.address, time));
+    }
     let peak = server.peak_bytes()? >> 20;
     println!("peak memory {peak} MiB, with --memory {}MiB", arguments.memory_mib);
     if peak > arguments.memory_mib + MEMORY_SLACK_MIB {
@@ -97,6 +106,18 @@ fn beside(server: &Server, attackers: &[Attacker], quiet: &mut Client, time: Dur
         stop.store(true, Ordering::Relaxed);
         met
     })
+}
+
+/// Whether more clients get less: what is wrong, in words.
+fn large_batches(address: SocketAddr, time: Duration) -> Option<String> {
+    let [few, many] = BATCH_CLIENTS.map(|clients| {
+        let Answers { done, refused } = attackers::batches(address, clients, time);
+        let rate = done as f64 / time.as_secs_f64();
+        println!("{clients} clients with large batches: {rate:.1} batches/s, {refused} refused");
+        rate
+    });
+    (many < few * MANY_OF_FEW_MIN)
+        .then(|| format!("{many:.1} large batches/s, and {few:.1} with fewer clients"))
 }
 
 fn show(beside: &str, met: &Met) {

@@ -4,7 +4,8 @@
 //! text that names the disk; reads go on. Then space is freed, and writes must resume. Then the disk is filled from
 //! outside to the last byte, including the reserve, under load: writes that the server has already begun may end with
 //! 500, outcome unknown. Space is freed again, and writes resume. Then the server has to end by SIGTERM while the disk is
-//! full. After that, and after `kill -9`, nothing acknowledged is missing.
+//! full, and to start on it again: all is read, and a table is dropped. After that, and after `kill -9`, nothing
+//! acknowledged is missing.
 
 use std::fs;
 use std::io::Write;
@@ -66,6 +67,14 @@ pub(super) fn run(seed: u64) -> Result<()> {
 
     let stopped = stops_while_full(server, &mut load, &disk)?;
     println!("filled to the last byte: ended {} ms after SIGTERM", stopped.as_millis());
+    let server = Server::start(&setup).context("on a full disk")?;
+    println!("with no byte free: ready {} ms after the start", server.start_time.as_millis());
+    findings.extend(check(&mut load, server.address)?);
+    reads_go_on(server.address)?;
+    must(&mut Client::new(server.address, Credential::SharedKey), client::delete_table("filling"), 204)
+        .context("on a full disk")?;
+    server.kill()?;
+    disk.release()?;
     let server = Server::start(&setup).context("after the end on a full disk")?;
     findings.extend(check(&mut load, server.address)?);
     server.kill()?;
@@ -178,7 +187,7 @@ fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<()> {
 }
 
 /// Writes, fills the disk completely before what was written can be flushed, and ends the server by SIGTERM. Returns how
-/// long that took; the disk has room again.
+/// long that took; the disk stays full.
 fn stops_while_full(server: Server, load: &mut Load, disk: &Disk) -> Result<Duration> {
     load.run_while(server.address, || {
         thread::sleep(Duration::from_secs(1));
@@ -192,7 +201,8 @@ fn stops_while_full(server: Server, load: &mut Load, disk: &Disk) -> Result<Dura
             "with the disk full the server ended {took:?} after SIGTERM, by limits of its own that add up to 5 s"
         );
     }
-    disk.release()?;
+    // What the end itself gave back.
+    disk.ballast(DISK)?;
     Ok(took)
 }
 

@@ -59,7 +59,7 @@ use crate::limits::BLOB_ROWS_WITHIN;
 use crate::range::{RowChanges, WriteRequest};
 use crate::router::Router;
 use crate::steps::{BlobHook, BlobStep};
-use crate::store::{ObjectError, Store};
+use crate::store::{ObjectError, Space, Store};
 
 /// The directory of all blobs.
 pub(crate) const BLOBS: &str = "blobs";
@@ -188,7 +188,7 @@ impl Blobs {
         let keys: Vec<_> =
             [BlobRow::State].iter().chain(&of_user).map(|row| partition.blob_row(row)).collect();
         let request = WriteRequest {
-            gives_space_back: true,
+            space: Space::Returns,
             ..WriteRequest::new(&partition, &keys, Instant::now() + BLOB_ROWS_WITHIN)
         };
         let mut made = None;

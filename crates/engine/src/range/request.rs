@@ -4,6 +4,8 @@ use bytes::Bytes;
 use rangehold_map::{PartitionPrefix, Timestamp};
 use tokio::time::Instant;
 
+use crate::store::Space;
+
 /// Rows to put (with a value) and to delete (without).
 pub type RowChanges = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
@@ -22,9 +24,9 @@ pub struct WriteRequest<'a> {
     pub bytes: u64,
     /// After this moment the caller does not wait for the answer any more.
     pub deadline: Instant,
-    /// Whether it gives space back, as the drop of a table does. Such writes are let in until half of the
-    /// disk's reserve is gone, so that a client whose writes are refused on a full disk can make space.
-    pub gives_space_back: bool,
+    /// What it does to the space of the disk. Writes that give space back are let in longer, so that a client whose
+    /// writes are refused on a full disk can make space.
+    pub space: Space,
     /// Whether it is made although the bucket is closed: it removes what a deleted bucket has left.
     pub of_closed: bool,
     /// The last change of the bucket's folders that the sender has seen when it chose the partition. A range refuses the
@@ -37,14 +39,14 @@ pub struct WriteRequest<'a> {
 }
 
 impl<'a> WriteRequest<'a> {
-    /// A write that counts no bytes while it is held, gives no space back, and is not tried again.
+    /// A write that counts no bytes while it is held, takes space, and is not tried again.
     pub fn new(partition: &'a PartitionPrefix, keys: &'a [Vec<u8>], deadline: Instant) -> Self {
         Self {
             partition,
             keys,
             bytes: 0,
             deadline,
-            gives_space_back: false,
+            space: Space::Takes,
             of_closed: false,
             seen: None,
             is_tried_again: false,

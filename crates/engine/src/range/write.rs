@@ -31,6 +31,7 @@ use super::{Opening, Range, meta};
 use crate::error::{ReadError, Reason, WriteError};
 use crate::limits::OWN_WRITE_WAITS_MAX;
 use crate::run_to_end::RunToEnd;
+use crate::store::Space;
 
 /// A batch that is to enter the log.
 struct Batch {
@@ -57,7 +58,7 @@ impl Range {
         judge: &mut Judge<'_>,
     ) -> Result<Timestamp, WriteError<()>> {
         let WriteRequest { partition, keys, deadline, .. } = *request;
-        self.check_disk(request.gives_space_back)?;
+        self.check_disk(request.space)?;
         if is_of_objects(partition.as_bytes()) {
             let marked = self.store.mark_objects();
             marked.map_err(|error| WriteError::Unavailable(Reason::failed(error)))?;
@@ -116,20 +117,14 @@ impl Range {
     }
 
     /// Refuses a write if the disk has too little space.
-    fn check_disk(&self, gives_space_back: bool) -> Result<(), WriteError<()>> {
-        let disk = self.store.disk();
-        let (low, least_bytes) = match gives_space_back {
-            false => (disk.is_low(), disk.reserve_bytes()),
-            true => (disk.is_exhausted(), disk.reserve_bytes() / 2),
-        };
-        if low {
+    fn check_disk(&self, space: Space) -> Result<(), WriteError<()>> {
+        self.store.disk().has_room_for(space).map_err(|reserve_bytes| {
             let root = self.store.root();
-            return Err(WriteError::DiskFull {
+            WriteError::DiskFull {
                 root: root.map_or_else(String::new, |root| root.display().to_string()),
-                reserve_bytes: least_bytes,
-            });
-        }
-        Ok(())
+                reserve_bytes,
+            }
+        })
     }
 
     fn next_stamp(&self, partition: &PartitionPrefix) -> Stamp {

@@ -55,16 +55,22 @@ impl Directories {
     }
 
     /// Removes `directory` and the directories below it, which must hold no files except those that
-    /// interrupted writes left. It is not an error if the directory does not exist. If a file is written
-    /// there at the same time, either that write fails or this call does.
+    /// interrupted writes left. It is not an error if the directory does not exist, or if another removal of it runs at
+    /// the same time. If a file is written there at the same time, either that write fails or this call does.
     pub(super) fn remove(&self, directory: &Path) -> io::Result<()> {
         self.forget(directory);
-        if directory.try_exists()? {
-            sweep(directory)?;
-            remove_empty(directory)?;
-            // A write at the same time may have noted the directory again.
-            self.forget(directory);
+        while directory.try_exists()? {
+            match sweep(directory).and_then(|_| remove_empty(directory)) {
+                // The other removal was faster; what it did not reach yet is still there.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => {
+                    removed?;
+                    break;
+                }
+            }
         }
+        // A write at the same time may have noted the directory again.
+        self.forget(directory);
         Ok(())
     }
 
@@ -125,8 +131,34 @@ pub(super) fn is_staging(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::sync::Barrier;
+    use std::thread;
 
     use super::*;
+
+    #[test]
+    fn two_removals_of_a_directory_at_one_time_both_end_well() {
+        let root = tempfile::tempdir().unwrap();
+        let directories = Directories::new(false);
+        for number in 0..200 {
+            let directory = root.path().join(number.to_string());
+            fs::create_dir_all(directory.join("a/b")).unwrap();
+            fs::write(directory.join("a/1#1"), "staged").unwrap();
+            let begin = Barrier::new(2);
+            thread::scope(|scope| {
+                let removals = [(); 2].map(|()| {
+                    scope.spawn(|| {
+                        begin.wait();
+                        directories.remove(&directory)
+                    })
+                });
+                for removal in removals {
+                    removal.join().unwrap().unwrap();
+                }
+            });
+            assert!(!directory.exists());
+        }
+    }
 
     #[test]
     fn a_directory_syncs_what_names_it_and_those_above_once() {

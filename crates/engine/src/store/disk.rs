@@ -6,10 +6,11 @@
 //! while free space is below a reserve; reads go on. They are accepted again when a quarter of the reserve
 //! more is free. Without this gap a volume at the mark would change between the two states all the time.
 //!
-//! Writes that free space (a table is dropped) are refused only below half of the reserve, so that a user
-//! with a full disk can still free some.
+//! A user with a full disk can still free some: deletes of single rows are refused only below half of the reserve, and
+//! drops of tables only below [`DISK_LAST_BYTES`]. The difference is for compactions, without which deletes free nothing;
+//! a drop is one small row, and many deletes are many.
 //!
-//! [`DiskWatch::is_low`] costs one load of an atomic; only once in [`DISK_CHECK_EVERY`] it asks the system.
+//! [`DiskWatch::has_room_for`] costs one load of an atomic; only once in [`DISK_CHECK_EVERY`] it asks the system.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
-use super::limits::{DISK_CHECK_EVERY, DISK_INODES_MIN, DISK_RESERVE_BYTES, DISK_RESERVE_PART_MAX};
+use super::limits::{
+    DISK_CHECK_EVERY, DISK_INODES_MIN, DISK_LAST_BYTES, DISK_RESERVE_BYTES, DISK_RESERVE_PART_MAX,
+    SPARE_BYTES,
+};
+use super::spare;
+
+/// What a write does to the space of the disk. It decides how full the disk may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// It takes space.
+    Takes,
+    /// It gives back the space of a row or a few.
+    Returns,
+    /// It gives back a table or a blob, or what is left of one.
+    ReturnsMuch,
+}
 
 /// The space of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +58,10 @@ struct State {
     low: AtomicBool,
     /// Below half of the reserve.
     exhausted: AtomicBool,
+    /// Below the last bytes.
+    full: AtomicBool,
+    /// Whether the spare file is made again when there is room.
+    keeps_spare: AtomicBool,
     free_bytes: AtomicU64,
     total_bytes: AtomicU64,
     began: Instant,
@@ -71,6 +91,8 @@ impl DiskWatch {
             reserve_bytes,
             low: AtomicBool::new(false),
             exhausted: AtomicBool::new(false),
+            full: AtomicBool::new(false),
+            keeps_spare: AtomicBool::new(false),
             free_bytes: AtomicU64::new(u64::MAX),
             total_bytes: AtomicU64::new(u64::MAX),
             began: Instant::now(),
@@ -84,10 +106,36 @@ impl DiskWatch {
         self.0.low.load(Ordering::Relaxed)
     }
 
-    /// Whether even writes that give space back are to be refused.
-    pub fn is_exhausted(&self) -> bool {
+    /// Whether a write that does this to the space is to be let in; if not, the free bytes that it needs.
+    pub fn has_room_for(&self, space: Space) -> Result<(), u64> {
         self.check_when_due();
-        self.0.exhausted.load(Ordering::Relaxed)
+        let (refuses, least_bytes) = match space {
+            Space::Takes => (&self.0.low, self.0.reserve_bytes),
+            Space::Returns => (&self.0.exhausted, self.0.reserve_bytes / 2),
+            Space::ReturnsMuch => (&self.0.full, self.last_bytes()),
+        };
+        if refuses.load(Ordering::Relaxed) { Err(least_bytes) } else { Ok(()) }
+    }
+
+    fn last_bytes(&self) -> u64 {
+        DISK_LAST_BYTES.min(self.0.reserve_bytes / 2)
+    }
+
+    /// Keeps a file in the directory whose space lets a server start on a full disk.
+    pub(crate) fn keep_spare(&self) {
+        self.0.keeps_spare.store(true, Ordering::Relaxed);
+        if !self.is_low() {
+            self.make_spare();
+        }
+    }
+
+    fn make_spare(&self) {
+        if let Some(directory) = &self.0.directory
+            && let Err(error) = spare::make(directory)
+        {
+            let directory = directory.display();
+            tracing::warn!(%directory, %error, "no space is kept for a start on a full disk");
+        }
     }
 
     /// Free bytes when last asked; `u64::MAX` for a store in memory.
@@ -116,6 +164,7 @@ impl DiskWatch {
     pub(super) fn found_full(&self) {
         self.0.low.store(true, Ordering::Relaxed);
         self.0.exhausted.store(true, Ordering::Relaxed);
+        self.0.full.store(true, Ordering::Relaxed);
         self.0.next_check_ms.store(self.now_ms() + every_ms(), Ordering::Relaxed);
     }
 
@@ -151,12 +200,26 @@ impl DiskWatch {
         let low = space.free_bytes < wanted || no_files;
         self.0.low.store(low, Ordering::Relaxed);
         self.0.exhausted.store(space.free_bytes < reserve / 2 || no_files, Ordering::Relaxed);
+        self.0.full.store(space.free_bytes < self.last_bytes() || no_files, Ordering::Relaxed);
         if low != was_low {
             let directory = self.0.directory.as_deref().unwrap_or(Path::new("")).display();
             let free_bytes = space.free_bytes;
             tracing::warn!(%directory, free_bytes, reserve_bytes = reserve, low, "free space of the volume");
+            if !low && self.0.keeps_spare.load(Ordering::Relaxed) {
+                self.make_spare();
+            }
         }
     }
+}
+
+/// Before a start writes anything: gives the spare space free if the volume has less than that.
+pub(super) fn make_room_for_start(directory: &Path) -> std::io::Result<()> {
+    let free_bytes = space(directory)?.free_bytes;
+    if free_bytes < SPARE_BYTES && spare::release(directory)? {
+        let directory = directory.display();
+        tracing::warn!(%directory, free_bytes, "the disk is full: the start uses the space that was kept for it");
+    }
+    Ok(())
 }
 
 fn every_ms() -> u64 {
@@ -186,26 +249,45 @@ mod tests {
 
     fn watch(reserve_bytes: u64) -> impl FnMut(u64, u64) -> bool {
         let mut state_at = states(reserve_bytes);
-        move |free_bytes, free_files| state_at(free_bytes, free_files).0
+        move |free_bytes, free_files| !state_at(free_bytes, free_files)[0]
     }
 
-    /// Whether a watch is low, and whether it is exhausted, with this free space.
-    fn states(reserve_bytes: u64) -> impl FnMut(u64, u64) -> (bool, bool) {
+    /// Whether a watch lets in each kind of write, with this free space.
+    fn states(reserve_bytes: u64) -> impl FnMut(u64, u64) -> [bool; 3] {
         let watch = DiskWatch::new(None, reserve_bytes);
         move |free_bytes, free_files| {
             watch.judge(DiskSpace { free_bytes, total_bytes: 1 << 40, free_files });
-            (watch.is_low(), watch.is_exhausted())
+            [Space::Takes, Space::Returns, Space::ReturnsMuch].map(|space| watch.has_room_for(space).is_ok())
         }
     }
 
     #[test]
-    fn half_of_the_reserve_is_for_writes_that_give_space_back() {
+    fn writes_that_give_space_back_are_let_in_longer() {
         let mut state_at = states(100 * MIB);
-        assert_eq!(state_at(100 * MIB - 1, 1_000), (true, false));
-        assert_eq!(state_at(50 * MIB, 1_000), (true, false));
-        assert_eq!(state_at(50 * MIB - 1, 1_000), (true, true));
-        assert_eq!(state_at(60 * MIB, 1_000), (true, false));
-        assert_eq!(state_at(200 * MIB, DISK_INODES_MIN - 1), (true, true));
+        assert_eq!(state_at(200 * MIB, 1_000), [true, true, true]);
+        assert_eq!(state_at(100 * MIB - 1, 1_000), [false, true, true]);
+        assert_eq!(state_at(50 * MIB, 1_000), [false, true, true]);
+        assert_eq!(state_at(50 * MIB - 1, 1_000), [false, false, true]);
+        assert_eq!(state_at(MIB, 1_000), [false, false, true]);
+        assert_eq!(state_at(MIB - 1, 1_000), [false, false, false]);
+        assert_eq!(state_at(60 * MIB, 1_000), [false, true, true]);
+        assert_eq!(state_at(200 * MIB, DISK_INODES_MIN - 1), [false, false, false]);
+    }
+
+    #[test]
+    fn the_spare_file_is_made_again_when_there_is_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let watch = DiskWatch::new(Some(directory.path().to_owned()), 100 * MIB);
+        watch.0.next_check_ms.store(u64::MAX, Ordering::Relaxed);
+        let spare = directory.path().join("spare");
+        let space = |free_bytes| DiskSpace { free_bytes, total_bytes: 1 << 40, free_files: 1_000 };
+        watch.judge(space(0));
+        watch.keep_spare();
+        assert!(!spare.exists(), "a full disk has no room for it");
+        watch.judge(space(200 * MIB));
+        assert!(spare.exists());
+        make_room_for_start(directory.path()).unwrap();
+        assert!(spare.exists(), "the disk of this test has room");
     }
 
     #[test]

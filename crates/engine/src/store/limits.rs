@@ -37,5 +37,11 @@ pub const DISK_RESERVE_BYTES: (u64, u64) = (64 << 20, 4 << 30);
 /// The default reserve is at most the volume divided by this number, so that a small volume is usable.
 pub const DISK_RESERVE_PART_MAX: u64 = 10;
 
+/// Bytes of the file that is kept so that a server can start on a full disk. A start takes some 16 KiB for each range.
+pub const SPARE_BYTES: u64 = 4 << 20;
+
+/// With fewer free bytes than this, a volume is full: not even a table can be dropped.
+pub const DISK_LAST_BYTES: u64 = 1 << 20;
+
 /// With fewer free inodes than this, a volume counts as full.
 pub const DISK_INODES_MIN: u64 = 64;

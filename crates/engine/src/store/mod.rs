@@ -37,6 +37,7 @@ mod lock;
 mod log;
 mod object_error;
 mod seal;
+mod spare;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ use object_store::memory::InMemory;
 use parking_lot::Mutex;
 
 pub use self::damage::{Damage, DamagedFile, damaged_file};
-pub use self::disk::{DiskSpace, DiskWatch};
+pub use self::disk::{DiskSpace, DiskWatch, Space};
 pub(crate) use self::filling::Filling;
 pub use self::format::{COPY_MARK, FORMAT, FORMAT_FILE, Format, FormatError};
 pub use self::location::{LocationError, StoreLocation};
@@ -197,6 +198,7 @@ impl Store {
     fn open_directory(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let fsync = !options.unsafe_no_fsync;
         let lock = Self::take_directory(root, fsync)?;
+        disk::make_room_for_start(root).map_err(|source| StoreError::io("make room in", root, source))?;
         let format = format::check_or_create(root, fsync)?;
         let swept = directory::sweep(root).map_err(|source| StoreError::io("sweep", root, source))?;
         if swept > 0 {

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use object_store::ObjectStore;
 use rangehold_engine::store::Store;
 use rangehold_engine::{
-    ChangeError, Clock, Executor, Node, Options, ReadError, Router, Step, StepHook, WriteRequest,
+    ChangeError, Clock, Executor, Node, Options, ReadError, Router, Step, StepHook, Trouble, WriteRequest,
 };
 use rangehold_map::{Change, RangeEntry, RangeMap, ServerId};
 use tokio::sync::Notify;
@@ -358,6 +358,7 @@ async fn a_range_stays_offline_through_a_crash() {
     let world = world.crash_and_start_again().await;
     let read = get(&world.node, "1", "first").await;
     assert!(matches!(read, Err(ReadError::Offline(_))), "{read:?}");
+    assert!(matches!(world.node.statistics().troubles[..], [Trouble::AllOffline]), "it was the only range");
     world.check(&BTreeSet::new(), "offline").await;
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::{ACCOUNT, TABLE, get, options, partition, put, rows, soon, table_keys};
-use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
+use rangehold_engine::store::{Space, Store, StoreError, StoreLocation, StoreOptions};
 use rangehold_engine::{
     ChangeError, Clock, Node, NotReady, OpenError, Options, ReadError, WriteError, WriteRequest, with_causes,
 };
@@ -59,24 +59,31 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     assert_eq!(rows(&server, &table_keys(TABLE)).await.unwrap().len(), 2);
 }
 
-/// When less than the reserve is free, but more than half of it, a table can be dropped, and the sweeper finishes the
-/// work.
+/// When less than the reserve is free, but more than half of it, rows can be deleted. A table can be dropped, and the
+/// sweeper finishes the work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_nearly_full_disk_lets_tables_be_dropped() {
+async fn a_nearly_full_disk_lets_rows_be_deleted_and_tables_be_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let server = open(directory.path()).await.unwrap();
     put(&server, "p", "1", "v").await.unwrap();
+    put(&server, "p", "2", "v").await.unwrap();
     let free = server.statistics().disk_free_bytes;
     server.close().await;
 
     let nearly_full = store(directory.path(), Some(free / 2 * 3)).await;
     let options = Options { dropped_remembered: Duration::ZERO, ..options(&Clock::system()) };
     let server = Node::open(nearly_full, options).await.unwrap();
-    assert!(matches!(put(&server, "p", "2", "v").await, Err(WriteError::DiskFull { .. })));
+    assert!(matches!(put(&server, "p", "3", "v").await, Err(WriteError::DiskFull { .. })));
+    let rows = partition("p");
+    let row = rows.key("2");
+    let request = WriteRequest { space: Space::Returns, ..WriteRequest::new(&rows, &[], soon()) };
+    let deleted = server.router().write(&request, |_, _| Ok::<_, ()>(vec![(row.clone(), None)])).await;
+    deleted.unwrap();
+    assert!(get(&server, "p", "2").await.unwrap().is_none());
     let note = crate::support::dropped_key(TABLE);
     let catalogue = PartitionPrefix::catalogue(ACCOUNT);
     let change = vec![(note.clone(), Some(Vec::new()))];
-    let request = WriteRequest { gives_space_back: true, ..WriteRequest::new(&catalogue, &[], soon()) };
+    let request = WriteRequest { space: Space::ReturnsMuch, ..WriteRequest::new(&catalogue, &[], soon()) };
     let dropped = server.router().write(&request, |_, _| Ok::<_, ()>(change.clone())).await;
     dropped.unwrap();
     server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();

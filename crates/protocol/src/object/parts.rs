@@ -255,6 +255,10 @@ impl Judge for AbortUpload<'_> {
         self.cancel.of
     }
 
+    fn only_removes(&self) -> bool {
+        true
+    }
+
     /// The rows that the judge reads.
     fn keys(&self) -> Vec<Vec<u8>> {
         let mut keys = self.cancel.keys();
@@ -290,6 +294,10 @@ impl Judge for RemoveParts<'_> {
 
     fn name(&self) -> Name<'_> {
         self.of
+    }
+
+    fn only_removes(&self) -> bool {
+        true
     }
 
     fn keys(&self) -> Vec<Vec<u8>> {

@@ -35,7 +35,7 @@ pub(super) fn troubles(engine: &Statistics, history: Option<String>) -> Vec<Told
 
 fn of_engine(trouble: &Trouble) -> Told {
     let (kind, stops) = match trouble {
-        Trouble::Range { .. } => ("range", Some("requests")),
+        Trouble::Range { .. } | Trouble::AllOffline => ("range", Some("requests")),
         // Its ranges cannot be read until other servers have them.
         Trouble::Server { ranges, .. } => ("server", (*ranges > 0).then_some("reads")),
         Trouble::Task(_) => ("task", None),

@@ -1,6 +1,7 @@
 //! Rows: how handlers read and change them.
 
 use bytes::Bytes;
+use rangehold_engine::store::Space;
 use rangehold_engine::{RowChanges, WriteError, WriteRequest};
 use rangehold_map::key::BucketRow;
 use rangehold_map::{PartitionPrefix, Timestamp};
@@ -109,7 +110,9 @@ impl ObjectService {
         let (partition, keys) = (of.partition(), judge.keys());
         // Only the walk knows buckets that were deleted: it removes what they have left.
         let of_closed = of.bucket.deleted.is_some();
-        let request = WriteRequest { of_closed, seen, ..WriteRequest::new(&partition, &keys, deadline) };
+        let space = if judge.only_removes() { Space::Returns } else { Space::Takes };
+        let request =
+            WriteRequest { of_closed, seen, space, ..WriteRequest::new(&partition, &keys, deadline) };
         let mut decided = None;
         let mut judged = |rows: &[Option<Bytes>], now: Timestamp| {
             let outcome = judge.judge(rows, now)?;

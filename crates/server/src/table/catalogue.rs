@@ -13,6 +13,7 @@
 
 use std::ops::ControlFlow;
 
+use rangehold_engine::store::Space;
 use rangehold_engine::{Router, RowChanges, WriteError, WriteRequest};
 use rangehold_map::key::tables_prefix;
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
@@ -212,7 +213,7 @@ async fn delete_steps(
     };
     let catalogue = PartitionPrefix::catalogue(account);
     let keys = std::slice::from_ref(&key);
-    let request = WriteRequest { gives_space_back: true, ..WriteRequest::new(&catalogue, keys, deadline) };
+    let request = WriteRequest { space: Space::ReturnsMuch, ..WriteRequest::new(&catalogue, keys, deadline) };
     router.write(&request, judge).await?;
     let id = dropped.expect("a write that succeeds was judged");
     router.drop_table(account, id, deadline).await.map_err(|failed| {

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use rangehold_engine::WriteRequest;
+use rangehold_engine::store::Space;
 use rangehold_map::load::Access;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::auth::Action;
@@ -176,8 +177,10 @@ impl TableService {
         };
         // A client that names an ETag works by reading, changing and trying again.
         let is_tried_again = matches!(writes, [write] if write.kind.names_etag());
+        let only_deletes = writes.iter().all(|write| matches!(write.kind, WriteKind::Delete(_)));
+        let space = if only_deletes { Space::Returns } else { Space::Takes };
         let request =
-            WriteRequest { bytes, is_tried_again, ..WriteRequest::new(&partition, &keys, deadline) };
+            WriteRequest { bytes, is_tried_again, space, ..WriteRequest::new(&partition, &keys, deadline) };
         let touched =
             Touched { account, table, key: &keys[0], access: Access::Write, entities: writes.len() };
         self.admitted(touched, deadline, async { Ok(self.router.write(&request, decide).await?) }).await

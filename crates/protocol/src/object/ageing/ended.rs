@@ -28,6 +28,10 @@ impl Judge for EndUpload<'_> {
         self.of
     }
 
+    fn only_removes(&self) -> bool {
+        true
+    }
+
     /// The rows that the judge reads.
     fn keys(&self) -> Vec<Vec<u8>> {
         vec![self.of.key(&ObjectRow::Upload(self.upload.into()))]
@@ -63,6 +67,10 @@ impl Judge for RemovePart<'_> {
         self.of
     }
 
+    fn only_removes(&self) -> bool {
+        true
+    }
+
     /// The rows that the judge reads.
     fn keys(&self) -> Vec<Vec<u8>> {
         let part = ObjectRow::Part { upload: self.upload.into(), part: self.number };
@@ -95,6 +103,10 @@ impl Judge for RemoveAnswer<'_> {
 
     fn name(&self) -> Name<'_> {
         self.of
+    }
+
+    fn only_removes(&self) -> bool {
+        true
     }
 
     /// The rows that the judge reads.

@@ -288,6 +288,10 @@ impl Judge for RemoveRow<'_> {
         partition(self.bucket)
     }
 
+    fn only_removes(&self) -> bool {
+        true
+    }
+
     fn keys(&self) -> Vec<Vec<u8>> {
         keys(self.bucket, [self.row.clone()])
     }

@@ -27,6 +27,10 @@ impl Judge for Delete<'_> {
         self.of
     }
 
+    fn only_removes(&self) -> bool {
+        true
+    }
+
     /// The rows that the judge reads.
     fn keys(&self) -> Vec<Vec<u8>> {
         self.of.keys_of(self.generation)
@@ -59,6 +63,10 @@ impl Judge for Expire<'_> {
 
     fn name(&self) -> Name<'_> {
         self.of
+    }
+
+    fn only_removes(&self) -> bool {
+        true
     }
 
     /// The rows that the judge reads.

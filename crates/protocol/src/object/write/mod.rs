@@ -88,6 +88,11 @@ pub trait Judge: Sync {
     /// Decides the write, by the rows of [`keys`](Self::keys) as they are now and by the time of the write. It may be
     /// called several times; the last decision counts.
     fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Self::Answer>;
+
+    /// Whether it only removes. Such a write is let in on a disk that is too full for others.
+    fn only_removes(&self) -> bool {
+        false
+    }
 }
 
 /// A name in a bucket, and the keys of its rows.

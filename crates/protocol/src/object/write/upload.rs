@@ -100,6 +100,10 @@ impl Judge for CancelUpload<'_> {
         self.of
     }
 
+    fn only_removes(&self) -> bool {
+        true
+    }
+
     /// The rows that the judge reads.
     fn keys(&self) -> Vec<Vec<u8>> {
         let upload = || self.upload.into();
