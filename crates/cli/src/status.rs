@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::admin::ANSWER_WITHIN;
 use crate::events::event_text;
 use crate::output::{Format, View, cell, list};
+use crate::ranges::verdicts;
 
 /// The newest events that are shown to people.
 const EVENTS: usize = 5;
@@ -49,11 +50,7 @@ fn text(status: &Value, seen: &Value, happened: &Value) -> String {
     for file in list(&status["damaged_files"]) {
         lines.push(format!("damaged    {}", cell(file)));
     }
-    let verdicts = list(&seen["ranges"]).iter().filter_map(|range| {
-        let sentence = range["load"]["verdict"]["sentence"].as_str()?;
-        Some(format!("{}: {sentence}", cell(&range["range"])))
-    });
-    lines.extend(headed("\nhot ranges:", verdicts.collect()));
+    lines.extend(headed("\nhot ranges:", verdicts(seen).collect()));
     let events = list(&happened["events"]);
     let newest = events.iter().skip(events.len().saturating_sub(EVENTS)).map(event_text);
     lines.extend(headed("\nwhat happened last:", newest.collect()));
