@@ -1,4 +1,4 @@
-//! A client of the admin API of a running server, and the command `health`.
+//! A client of the admin API of a running server.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -45,6 +45,12 @@ impl AdminClient {
         self.send(&Request { method: "DELETE", path, body: "", within: ANSWER_WITHIN })
     }
 
+    /// Asks whether the server is ready, which needs no token: the status of the answer, and its body.
+    pub(crate) fn readiness(&self) -> Result<(u16, String)> {
+        let ready = Request { method: "GET", path: "/readyz", body: "", within: ANSWER_WITHIN };
+        exchange(self.admin, &ready, None)
+    }
+
     fn token(&self) -> Result<String> {
         if let Some(token) = &self.admin_token {
             return Ok(token.clone());
@@ -80,26 +86,6 @@ struct Request<'a> {
     body: &'a str,
     /// How long the answer may take.
     within: Duration,
-}
-
-/// Succeeds if the server is ready.
-pub(crate) fn health(admin: &AdminClient) -> Result<()> {
-    let ready = Request { method: "GET", path: "/readyz", body: "", within: ANSWER_WITHIN };
-    let (status, body) = exchange(admin.admin, &ready, None)?;
-    let troubles = troubles(&body);
-    if status != 200 {
-        bail!("not ready: {}", troubles.join("; "));
-    }
-    println!("ready");
-    troubles.iter().for_each(|trouble| println!("{trouble}"));
-    Ok(())
-}
-
-/// The troubles that an answer about readiness names; the whole answer, if it has another form.
-fn troubles(body: &str) -> Vec<String> {
-    let Ok(answer) = serde_json::from_str::<Value>(body) else { return vec![body.trim().to_owned()] };
-    let sentence = |trouble: &Value| trouble["sentence"].as_str().map(str::to_owned);
-    answer["troubles"].as_array().into_iter().flatten().filter_map(sentence).collect()
 }
 
 /// Sends one simple HTTP/1.1 request. This use does not justify a client library.

@@ -27,6 +27,7 @@ mod config;
 mod dev;
 mod entity;
 mod events;
+mod health;
 mod history;
 mod logs;
 mod map;
@@ -68,7 +69,7 @@ enum Command {
     /// Show the state of a running server at a glance.
     Status(output::View),
     /// Exit with 0 if a server is ready, and with 1 if not: for container health checks.
-    Health(admin::AdminClient),
+    Health(output::View),
     /// Show each range of a running server: its server, its load, and the verdict on that load.
     Ranges(ranges::RangesFlags),
     /// Show and change the map of ranges of a running server.
@@ -132,7 +133,7 @@ fn main() -> std::process::ExitCode {
         Command::Dev(flags) => dev::run(flags),
         Command::ConnectionString(flags) => dev::print_connection_strings(flags),
         Command::Status(view) => status::show(&view),
-        Command::Health(admin) => admin::health(&admin),
+        Command::Health(view) => health::show(&view),
         Command::Ranges(flags) => ranges::show(&flags),
         Command::Map(command) => map::run(command),
         Command::Events(flags) => events::show(&flags),

@@ -9,8 +9,9 @@ use crate::admin::AdminClient;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Tables and sentences.
+    #[value(alias = "table")]
     Text,
-    /// The answer of the admin API; for events, one object on each line.
+    /// JSON: of a server, the answer of the admin API; of events, one object on each line.
     Json,
 }
 

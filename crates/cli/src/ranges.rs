@@ -49,10 +49,8 @@ fn ranges_text(seen: &Value) -> String {
     let mut text = text_table(["server", "ranges", "requests/s", "cost/s", "busy", ""], &servers);
     text.push('\n');
     text += &text_table(["range", "server", "keys", "requests/s", "bytes", "owed", "state", ""], &ranges);
-    for range in list(&seen["ranges"]) {
-        if let Some(sentence) = range["load"]["verdict"]["sentence"].as_str() {
-            text += &format!("\n{}: {sentence}\n", cell(&range["range"]));
-        }
+    for verdict in verdicts(seen) {
+        text += &format!("\n{verdict}\n");
     }
     let report = list(&seen["manager"]["planned"]["report"]);
     if !report.is_empty() {
@@ -65,6 +63,14 @@ fn ranges_text(seen: &Value) -> String {
         text += "\nnothing is split, merged or moved by itself: the manager is off\n";
     }
     text
+}
+
+/// The verdicts on hot ranges, such as `r1: not split: ...`.
+pub(crate) fn verdicts(seen: &Value) -> impl Iterator<Item = String> {
+    list(&seen["ranges"]).iter().filter_map(|range| {
+        let sentence = range["load"]["verdict"]["sentence"].as_str()?;
+        Some(format!("{}: {sentence}", cell(&range["range"])))
+    })
 }
 
 fn queries_text(counted: &Value) -> String {

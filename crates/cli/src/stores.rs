@@ -7,8 +7,10 @@ use clap::Args;
 use rangehold_engine::Clock;
 use rangehold_engine::copy::{CopyReport, copy};
 use rangehold_engine::store::{StoreLocation, StoreOptions};
+use serde_json::{Value, json};
 
 use crate::chance;
+use crate::output::Format;
 
 /// The store to copy, and the new one.
 #[derive(Debug, Args)]
@@ -19,6 +21,9 @@ pub(crate) struct FromTo {
     /// The store to make: a directory that does not exist, or is empty.
     #[arg(long, value_name = "STORE")]
     to: String,
+    /// The form of the output: text for people, json for programs.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
 }
 
 /// How many rows are copied between two lines about progress.
@@ -40,10 +45,28 @@ pub(crate) fn run(stores: &FromTo, done: &str) -> Result<()> {
     let clock = Clock::system();
     let copying = copy(&from, &to, StoreOptions::default(), &clock, seed, &mut progress);
     let report = runtime.block_on(copying)?;
+    match stores.output {
+        Format::Json => println!("{:#}", json(&report, &from, &to)),
+        Format::Text => println!("{done} {} from {from} to {to}", amount(&report)),
+    }
+    Ok(())
+}
+
+fn amount(report: &CopyReport) -> String {
     let chunks = match report.chunks {
         0 => String::new(),
         chunks => format!(" and {chunks} files of large objects ({} bytes)", report.chunk_bytes),
     };
-    println!("{done} {} rows ({} bytes){chunks} from {from} to {to}", report.rows, report.bytes);
-    Ok(())
+    format!("{} rows ({} bytes){chunks}", report.rows, report.bytes)
+}
+
+fn json(report: &CopyReport, from: &StoreLocation, to: &StoreLocation) -> Value {
+    json!({
+        "from": from.to_string(),
+        "to": to.to_string(),
+        "rows": report.rows,
+        "bytes": report.bytes,
+        "object_files": report.chunks,
+        "object_bytes": report.chunk_bytes,
+    })
 }

@@ -6,7 +6,7 @@
 //! | `/livez`, `/healthz` | no | 200 while the process runs |
 //! | `/readyz` | no | JSON: 200 if every request is served, 503 if some are not; and what is wrong |
 //! | `/metrics` | no | Prometheus text |
-//! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
+//! | `/v1/status` | yes | JSON: version, addresses, memory, accounts, ranges, disk |
 //! | `/v1/ranges`, `/v1/map`, `/v1/map/check`, `/v1/events` | yes | JSON: see `docs/admin-api.md` |
 //! | `POST /v1/map/{split,merge,move,offline,online}` | yes | carries a change out |
 //! | `/v1/history` | yes | JSON: the load by key and time |
@@ -21,9 +21,12 @@
 mod api;
 mod body;
 mod buckets;
+mod counts;
 mod history;
+mod memory;
 mod readiness;
 pub mod rehearsals;
+mod status;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -38,13 +41,17 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use rangehold_engine::Node;
-use serde_json::{Value, json};
+use rangehold_map::Timestamp;
+use serde_json::Value;
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use self::api::Refused;
 use self::body::{answer, body_of, compact, json_response, not_served, plain};
+pub(crate) use self::status::Addresses;
+use self::status::Seen;
+use crate::accounts::SharedAccounts;
 use crate::history::History;
 use crate::limits::{EVENTS_WAIT, HISTORY_ANSWERS_AT_ONCE};
 use crate::manager::Manager;
@@ -69,6 +76,13 @@ pub struct Admin {
     queries: Arc<Queries>,
     rehearsals: Arc<Rehearsals>,
     metrics: Arc<Metrics>,
+    accounts: SharedAccounts,
+    /// Memory that caches and buffers may take.
+    memory_bytes: u64,
+    /// When it was made.
+    started: Timestamp,
+    /// Where the server listens, once it does.
+    addresses: Option<Addresses>,
     /// If there is none, every request that needs a token is refused.
     token: Option<String>,
     /// The address on which the endpoint listens. A request may name it in `Host`.
@@ -115,6 +129,10 @@ impl Admin {
         let (history, history_places) = (None, Semaphore::new(HISTORY_ANSWERS_AT_ONCE));
         let (objects, hosts) = (None, Vec::new());
         Self {
+            accounts: tables.accounts().clone(),
+            memory_bytes: tables.memory_bytes(),
+            started: node.host().clock().now(),
+            addresses: None,
             node,
             manager,
             history,
@@ -142,6 +160,11 @@ impl Admin {
     /// Adds the objects of whose buckets it shows the rates.
     pub(crate) fn with_objects(self, objects: Option<Arc<ObjectService>>) -> Self {
         Self { objects, ..self }
+    }
+
+    /// Adds where the server listens.
+    pub(crate) fn with_addresses(self, addresses: Addresses) -> Self {
+        Self { addresses: Some(addresses), ..self }
     }
 
     /// The history that it shows.
@@ -203,7 +226,7 @@ impl Admin {
                 response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
                 response
             }
-            "/v1/status" => json_response(StatusCode::OK, &self.status()),
+            "/v1/status" => json_response(StatusCode::OK, &self.status().await),
             "/v1/map" => answer(self.map(head.uri.query()).await),
             "/v1/map/check" => {
                 json_response(StatusCode::OK, &api::check(&self.node.executor().maps().current()))
@@ -337,32 +360,20 @@ impl Admin {
         json_response(status, &readiness::answer(ready, &troubles))
     }
 
-    fn status(&self) -> Value {
-        let engine = self.node.statistics();
-        let ranges: Vec<_> = engine
-            .ranges
-            .iter()
-            .map(|(id, range)| {
-                json!({
-                    "range": id.to_string(),
-                    "reads": range.reads,
-                    "scans": range.scans,
-                    "writes": range.writes,
-                    "refusals": range.refusals,
-                    "flushes": range.flushes,
-                    "unflushed_bytes": range.unflushed_bytes,
-                    "dropped_tables_pending": range.dropped_tables_pending,
-                    "reopenings": range.reopenings,
-                })
-            })
-            .collect();
-        json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "map_version": engine.map_version,
-            "ranges": ranges,
-            "disk_free_bytes": engine.disk_free_bytes,
-            "disk_low": engine.disk_low,
-            "damaged_files": engine.damaged_files,
+    async fn status(&self) -> Value {
+        let router = self.node.router();
+        let (tables, buckets) = tokio::join!(counts::tables(router), counts::buckets(router));
+        let accounts = self.accounts.load_full();
+        let now = self.node.host().clock().now();
+        status::answer(&Seen {
+            addresses: self.addresses,
+            uptime_s: (now.ticks() - self.started.ticks()) / Timestamp::TICKS_PER_SECOND,
+            budget_bytes: self.memory_bytes,
+            resident_bytes: memory::resident_bytes(),
+            accounts: accounts.iter().map(|account| account.name.as_str()).collect(),
+            tables,
+            buckets,
+            engine: self.node.statistics(),
         })
     }
 }

@@ -46,7 +46,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use crate::admin::Admin;
+use crate::admin::{Addresses, Admin};
 use crate::listener::Connection;
 use crate::manager::Manager;
 use crate::object::ObjectService;
@@ -87,6 +87,13 @@ pub fn serve(node: Node, endpoints: Endpoints) -> std::io::Result<Running> {
     let (manager, history) = (admin.manager().clone(), admin.history().cloned());
     let objects = objects.map(|(objects, socket)| (Arc::new(objects), socket));
     let admin = admin.with_objects(objects.as_ref().map(|(objects, _)| objects.clone()));
+    let addresses = Addresses {
+        tables: table_address,
+        objects: object_address,
+        admin: admin_address,
+        tls: tls.is_some(),
+    };
+    let admin = admin.with_addresses(addresses);
     let (tables, admin) = (Arc::new(tables), Arc::new(admin));
     let health = admin.clone();
     let on_table = move |connection: Connection, request| {

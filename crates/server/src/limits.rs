@@ -108,6 +108,10 @@ pub const MEND_EVERY: Duration = Duration::from_secs(5);
 pub const NAMED_TABLES_MAX: usize = 10_000;
 /// The time to read the names of tables.
 pub const NAMES_WITHIN: Duration = Duration::from_secs(1);
+/// The most rows of catalogues, and of buckets, that a status looks at to count tables and buckets.
+pub const COUNTED_ROWS_MAX: usize = 10_000;
+/// The time for each of these counts. A status comes without a count that takes longer.
+pub const COUNTED_WITHIN: Duration = Duration::from_secs(1);
 /// The most bytes of a request's body at the admin endpoint.
 pub const ADMIN_BODY_BYTES_MAX: usize = 64 * 1024;
 /// The time for that body to arrive.

@@ -17,5 +17,6 @@ mod shard_commands;
 mod shard_repairs;
 mod shards;
 mod snippets;
+mod status;
 mod stress;
 mod tables;

@@ -65,6 +65,7 @@ use crate::tokens::TokenVerifier;
 pub struct TableService {
     router: Router,
     accounts: SharedAccounts,
+    memory_bytes: u64,
     tokens: Option<TokenVerifier>,
     clock: Clock,
     ids: RequestIds,
@@ -129,6 +130,7 @@ impl TableService {
         Self {
             router,
             accounts,
+            memory_bytes,
             tokens,
             clock,
             ids: RequestIds::new(seed),
@@ -146,6 +148,16 @@ impl TableService {
     /// What its requests share with those of another service of the same process.
     pub(crate) fn shared(&self) -> (Bodies, Room, Arc<Admission>) {
         (self.bodies.clone(), self.replies.clone(), self.admission.clone())
+    }
+
+    /// The accounts that it knows.
+    pub(crate) fn accounts(&self) -> &SharedAccounts {
+        &self.accounts
+    }
+
+    /// Memory that caches and buffers of the process may take, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
     }
 
     /// The counts of queries, by their kind.

@@ -1,6 +1,7 @@
 //! The admin endpoint: what a client may see, and what keeps web pages out.
 
 use std::future::ready;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,11 +9,14 @@ use std::time::Duration;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
 use rangehold_engine::{Step, StepHook};
+use rangehold_map::Timestamp;
+use rangehold_server::accounts::{Accounts, WELL_KNOWN_ACCOUNT};
+use rangehold_testkit::sign::Signer;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::support::wire::Request;
-use crate::support::{ADMIN_HOST, ADMIN_TOKEN, JSON, Service, Wanted};
+use crate::support::{ADMIN_HOST, ADMIN_TOKEN, JSON, MEMORY_BYTES, Service, Wanted};
 
 #[tokio::test]
 async fn health_and_metrics_are_for_everybody() {
@@ -49,6 +53,53 @@ async fn the_status_asks_for_the_token() {
     let answer = service.send_admin("GET", "/v1/status", &[]).await;
     assert_eq!(answer.status, 401);
     assert!(!answer.body.contains(ADMIN_TOKEN));
+}
+
+#[tokio::test]
+async fn the_status_tells_what_runs_here_and_where() {
+    let accounts = Accounts::parse("devstoreaccount1:c2VjcmV0;other:b3RoZXIgc2VjcmV0").expect("accounts");
+    let service = Service::with_accounts(accounts).await;
+    let signer = Signer::new(WELL_KNOWN_ACCOUNT, "c2VjcmV0");
+    for table in ["marathon", "notes"] {
+        let body = format!(r#"{{"TableName":"{table}"}}"#);
+        let created =
+            service.send_as(&signer, Request::new("POST", "/Tables", &[JSON], body.as_bytes())).await;
+        assert_eq!(created.status, 201, "{created:?}");
+    }
+    let photos = Request::new("POST", "/storage/v1/b?project=p", &[JSON], br#"{"name":"photos"}"#);
+    assert_eq!(service.send_object(&photos).await.status, 200);
+
+    let status = service.told("/v1/status").await;
+    let at = |address: SocketAddr| json!(format!("http://{address}"));
+    let running = &service.running;
+    let objects = running.object_address.expect("objects are served");
+    let expected = json!({
+        "tables": at(running.table_address), "objects": at(objects), "admin": at(running.admin_address),
+    });
+    assert_eq!(status["addresses"], expected);
+    let exactly = |number: u64| json!({ "number": number, "at_least": false });
+    let expected = json!([
+        { "name": WELL_KNOWN_ACCOUNT, "tables": exactly(2) }, { "name": "other", "tables": exactly(0) },
+    ]);
+    assert_eq!(status["accounts"], expected);
+    assert_eq!((&status["tables"], &status["buckets"]), (&exactly(2), &exactly(1)));
+    assert_eq!(status["memory"]["budget_bytes"], MEMORY_BYTES);
+    let resident = status["memory"]["resident_bytes"].as_u64();
+    assert_eq!(resident.is_some_and(|bytes| bytes > 0), cfg!(target_os = "linux"), "{status}");
+    assert_eq!(status["disk_free_bytes"], Value::Null, "everything is in memory");
+    for key in ["c2VjcmV0", "b3RoZXIgc2VjcmV0"] {
+        assert!(!status.to_string().contains(key), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn the_uptime_follows_the_clock_of_the_process() {
+    let service = Service::start().await;
+    let uptime = |status: &Value| status["uptime_s"].as_i64().expect("seconds");
+    let before = uptime(&service.told("/v1/status").await);
+    service.clock.step(100 * Timestamp::TICKS_PER_SECOND);
+    let after = uptime(&service.told("/v1/status").await);
+    assert!(after >= before + 100, "{after} s after {before} s");
 }
 
 #[tokio::test]

@@ -34,7 +34,8 @@ pub(crate) const ADMIN_TOKEN: &str = "the-admin-token";
 pub(crate) const JSON: (&str, &str) = ("Content-Type", "application/json");
 /// The type of a body that [`batch`] writes.
 pub(crate) const MULTIPART: (&str, &str) = ("Content-Type", "multipart/mixed; boundary=b");
-const MEMORY_BYTES: u64 = 64 << 20;
+/// The memory of the services started here.
+pub(crate) const MEMORY_BYTES: u64 = 64 << 20;
 /// How many services were started.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
