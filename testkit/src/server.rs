@@ -45,6 +45,9 @@ pub struct Setup {
     pub environment: Vec<(String, OsString)>,
     /// A command that runs the server below it, such as strace with its options.
     pub wrapper: Vec<OsString>,
+    /// The path of the admin endpoint that answers 200 when the server has started. `/livez` if it cannot become ready,
+    /// for example on a full disk.
+    pub started: &'static str,
 }
 
 impl Setup {
@@ -57,6 +60,7 @@ impl Setup {
             arguments: Vec::new(),
             environment: Vec::new(),
             wrapper: Vec::new(),
+            started: "/readyz",
         }
     }
 
@@ -114,7 +118,7 @@ impl Server {
         if !setup.wrapper.is_empty() {
             server.process = only_child(server.process)?;
         }
-        server.wait_ready(begin).with_context(|| tail(&setup.log))?;
+        server.wait_started(begin, setup.started).with_context(|| tail(&setup.log))?;
         server.start_time = begin.elapsed();
         Ok(server)
     }
@@ -150,9 +154,9 @@ impl Server {
         wait_end(&mut self.child, signal)
     }
 
-    fn wait_ready(&self, begin: Instant) -> Result<()> {
+    fn wait_started(&self, begin: Instant, path: &str) -> Result<()> {
         loop {
-            let request = Request::new("GET", "/readyz", &[], b"");
+            let request = Request::new("GET", path, &[], b"");
             let answer = Connection::open(self.admin).and_then(|mut connection| connection.send(&request));
             if answer.is_ok_and(|answer| answer.status == 200) {
                 return Ok(());

@@ -60,10 +60,12 @@ impl Attacker {
         match self {
             Self::Bytes => hold(address, 1_100, &unfinished(address, 1), stop),
             Self::Bodies => hold(address, 600, &unfinished(address, 60_000), stop),
-            Self::Batches => drop(in_a_loop(address, 64, &batch(0..100), stop)),
+            Self::Batches => {
+                in_a_loop(address, 64, &batch(0..100), stop);
+            }
             Self::Filters => {
                 let filter = vec!["Number%20lt%200"; 1_000].join("%20or%20");
-                drop(in_a_loop(address, 40, &get(&format!("?$filter={filter}")), stop));
+                in_a_loop(address, 40, &get(&format!("?$filter={filter}")), stop);
             }
             Self::Unread => {
                 let mut request = get("");
