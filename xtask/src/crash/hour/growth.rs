@@ -1,0 +1,155 @@
+//! Whether what the server uses grows while what it holds does not.
+//!
+//! The load keeps a bounded number of rows, so files and memory must level off. The first half of a run fills caches, and
+//! reaches the age at which files are collected. The second half is judged: the median of its second part may be above
+//! that of its first part by an allowance, and by no more. A median is not moved by one sample just before a collection.
+//!
+//! What grows by a design that is known today is in [`KNOWN`]. It is told in words and does not fail the run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rangehold_testkit::load::{Finding, Kind};
+
+use super::sample::{FENCES, Sample};
+
+/// Shorter runs are not judged: files are collected a minute or two after they are replaced, so each half must be many
+/// times as long.
+pub(super) const JUDGED_MIN: Duration = Duration::from_secs(20 * 60);
+/// How many files of one kind may come on top: what waits to be collected depends on which ranges changed last.
+const FILES_MORE_MAX: u64 = 100;
+/// The same as a part of those there were: of a large number more are waiting at any moment.
+const FILES_MORE_SHARE: u64 = 4;
+/// How much memory may come on top. A process lives for a few minutes here and its caches fill meanwhile, so a sample
+/// depends on how old the process is.
+const MEMORY_MORE_MAX: u64 = 64 << 20;
+
+/// A kind of file that grows by a known design.
+struct Known {
+    kind: &'static str,
+    why: &'static str,
+}
+
+/// What may grow for now. An entry goes when its reason does.
+const KNOWN: &[Known] = &[Known {
+    kind: FENCES,
+    why: "each opening of a range leaves a mark in its log that shuts out earlier writers; the marks go with the \
+          directory of the range and are not collected before, because writes were lost when they were",
+}];
+
+/// What grew by how much.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    /// One line for each thing that was judged or is known.
+    pub(super) lines: Vec<String>,
+    /// What grew beyond its allowance.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Judges the samples of one run of this length.
+pub(super) fn judge(samples: &[Sample], length: Duration) -> Verdict {
+    let second = &samples[samples.len() / 2..];
+    let (before, after) = second.split_at(second.len() / 2);
+    let mut verdict = Verdict::default();
+    if before.is_empty() {
+        verdict.lines.push("growth: too few samples".to_owned());
+        return verdict;
+    }
+    let is_judged = length >= JUDGED_MIN;
+    if !is_judged {
+        verdict.lines.push(format!(
+            "growth: told and not judged, the run is shorter than {} minutes",
+            JUDGED_MIN.as_secs() / 60
+        ));
+    }
+    let medians = |of: &dyn Fn(&Sample) -> u64| (median(before, of), median(after, of));
+    let rows = medians(&|sample| sample.rows);
+    verdict.lines.push(format!("rows: {} to {}", rows.0, rows.1));
+    let (old, new) = medians(&|sample| sample.resident);
+    verdict.lines.push(format!("memory: {} to {} MiB", old >> 20, new >> 20));
+    if is_judged && new > old + MEMORY_MORE_MAX {
+        let what = format!("memory grew from {} to {} MiB in the second half", old >> 20, new >> 20);
+        verdict.findings.push(Finding::new(Kind::Wrong, what));
+    }
+    let kinds: BTreeMap<&str, ()> =
+        second.iter().flat_map(|sample| sample.files.keys()).map(|kind| (kind.as_str(), ())).collect();
+    for kind in kinds.into_keys() {
+        let (old, new) = medians(&|sample| sample.files.get(kind).copied().unwrap_or_default());
+        let has_grown = new > old + FILES_MORE_MAX.max(old / FILES_MORE_SHARE);
+        let known = KNOWN.iter().find(|known| known.kind == kind);
+        let why = known.map_or(String::new(), |known| format!(" (grows by design: {})", known.why));
+        verdict.lines.push(format!("{kind}: {old} to {new}{why}"));
+        if is_judged && has_grown && known.is_none() {
+            let what = format!("{kind} grew from {old} to {new} files in the second half");
+            verdict.findings.push(Finding::new(Kind::Wrong, what));
+        }
+    }
+    verdict
+}
+
+fn median(samples: &[Sample], of: &dyn Fn(&Sample) -> u64) -> u64 {
+    let mut values: Vec<u64> = samples.iter().map(of).collect();
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    fn samples(of: impl Fn(u64) -> (u64, u64, &'static str)) -> Vec<Sample> {
+        let sample = |number| {
+            let (resident, files, kind) = of(number);
+            let files = BTreeMap::from([(kind.to_owned(), files)]);
+            Sample { resident, files, rows: 2_400, ..Sample::default() }
+        };
+        (0..60).map(sample).collect()
+    }
+
+    #[test]
+    fn what_levels_off_is_right() {
+        let level = samples(|number| ((100 + number.min(20)) << 20, 50 * number.min(25) + number % 7, "a"));
+        assert!(judge(&level, LONG).findings.is_empty());
+    }
+
+    #[test]
+    fn memory_that_grows_is_found() {
+        let growing = samples(|number| ((100 + 10 * number) << 20, 1, "a"));
+        let findings = judge(&growing, LONG).findings;
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].what.starts_with("memory grew"), "{findings:?}");
+    }
+
+    #[test]
+    fn files_that_grow_are_found_by_their_kind() {
+        let growing = samples(|number| (1, 30 * number, "ranges/*/manifest"));
+        let findings = judge(&growing, LONG).findings;
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].what.starts_with("ranges/*/manifest grew from"), "{findings:?}");
+    }
+
+    #[test]
+    fn one_high_sample_is_no_growth() {
+        let spike = samples(|number| if number == 59 { (1 << 40, 100_000, "a") } else { (1, 1, "a") });
+        assert!(judge(&spike, LONG).findings.is_empty());
+    }
+
+    #[test]
+    fn what_is_known_to_grow_is_told_with_its_reason() {
+        let growing = samples(|number| (1, 100 * number, FENCES));
+        let verdict = judge(&growing, LONG);
+        assert!(verdict.findings.is_empty());
+        assert!(verdict.lines.iter().any(|line| line.contains("grows by design")), "{:?}", verdict.lines);
+    }
+
+    #[test]
+    fn a_short_run_is_not_judged() {
+        let growing = samples(|number| (number << 30, 1_000 * number, "a"));
+        let verdict = judge(&growing, Duration::from_secs(180));
+        assert!(verdict.findings.is_empty());
+        assert!(verdict.lines[0].contains("not judged"), "{:?}", verdict.lines);
+        assert!(judge(&growing[..1], LONG).findings.is_empty());
+    }
+}
