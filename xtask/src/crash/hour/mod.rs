@@ -272,6 +272,8 @@ impl Conductor<'_> {
         while let Some((at, event)) = self.events.pop_front() {
             thread::sleep(at.saturating_sub(self.began.elapsed()));
             match event {
+                // After a long stop several checks may be due, of which one is enough.
+                Event::Check if self.is_check_due() => {}
                 Event::Check => break,
                 Event::Kill => return server.kill().map(|()| None),
                 Event::Stop(length) => {
@@ -285,5 +287,11 @@ impl Conductor<'_> {
             }
         }
         Ok(Some(server))
+    }
+
+    /// Whether the next event is a check that should have been made already.
+    fn is_check_due(&self) -> bool {
+        let now = self.began.elapsed();
+        self.events.front().is_some_and(|(at, event)| *event == Event::Check && *at <= now)
     }
 }
