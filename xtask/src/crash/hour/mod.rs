@@ -245,7 +245,7 @@ impl<'a> Hour<'a> {
         let (counts, wrong) = refusals::judge(&self.refused, &self.windows);
         println!("refusals: {}", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") });
         let growth = growth::judge(&self.samples, length);
-        println!("medians of the third and of the last quarter:");
+        println!("medians of the second and of the last quarter:");
         growth.lines.iter().for_each(|line| println!("  {line}"));
         let panics = text(&self.setup.log);
         let panics = panics.lines().filter(|line| line.contains("panicked at"));
