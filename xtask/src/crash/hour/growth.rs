@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_high_sample_is_no_growth() {
+    fn one_high_sample_does_not_count() {
         let spike = samples(|number| if number == 59 { (1 << 40, 100_000, "a") } else { (1, 1, "a") });
         assert!(judge(&spike, LONG).findings.is_empty());
     }
