@@ -175,6 +175,17 @@ impl Server {
         Ok(())
     }
 
+    /// Stops the process where it is, as a machine that hangs does: it keeps its files and connections, and does
+    /// nothing until [`Self::resume`]. [`Self::kill`] ends it all the same; [`Self::stop`] would wait in vain.
+    pub fn pause(&self) -> Result<()> {
+        kill_process(self.process, Signal::STOP).context("cannot pause the server")
+    }
+
+    /// Lets a process that was [paused](Self::pause) go on.
+    pub fn resume(&self) -> Result<()> {
+        kill_process(self.process, Signal::CONT).context("cannot let the server go on")
+    }
+
     /// Asks the server to end and waits until it has; an error when it does not or fails.
     pub fn stop(mut self) -> Result<()> {
         kill_process(self.process, Signal::TERM).context("cannot stop the server")?;

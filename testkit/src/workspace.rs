@@ -155,20 +155,43 @@ fn files_without(root: &Path, left_out: &[&str]) -> Result<BTreeMap<PathBuf, u64
 /// The space that the files below a directory take on the disk, in bytes. Files that are removed meanwhile do not
 /// count.
 pub fn bytes_on_disk(root: &Path) -> Result<u64> {
-    let (mut bytes, mut open) = (0, vec![root.to_owned()]);
+    let files = present(root).into_iter().filter(|entry| !entry.is_directory);
+    Ok(files.map(|file| file.bytes_on_disk).sum())
+}
+
+/// A file or directory that was found.
+#[derive(Clone, Debug)]
+pub struct Present {
+    /// Its path, from the directory in which it was looked for.
+    pub path: PathBuf,
+    /// Its length, in bytes; of a directory, 0.
+    pub bytes: u64,
+    /// The space that it takes on the disk, in bytes; of a directory, 0.
+    pub bytes_on_disk: u64,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+}
+
+/// All files and directories below a directory whose files come and go meanwhile. What is removed before it is looked at
+/// is left out.
+pub fn present(root: &Path) -> Vec<Present> {
+    let (mut found, mut open) = (Vec::new(), vec![root.to_owned()]);
     while let Some(directory) = open.pop() {
         let Ok(entries) = std::fs::read_dir(&directory) else { continue };
-        for entry in entries {
-            let entry = entry?;
-            match entry.metadata() {
-                Ok(metadata) if metadata.is_dir() => open.push(entry.path()),
-                // In units of 512 bytes, which do not depend on the blocks of the file system.
-                Ok(metadata) => bytes += metadata.blocks() * 512,
-                Err(_) => {}
+        for entry in entries.flatten() {
+            let (Ok(metadata), path) = (entry.metadata(), entry.path()) else { continue };
+            let inside = path.strip_prefix(root).expect("found below the root").to_owned();
+            let is_directory = metadata.is_dir();
+            // In units of 512 bytes, which do not depend on the blocks of the file system.
+            let (bytes, bytes_on_disk) =
+                if is_directory { (0, 0) } else { (metadata.len(), metadata.blocks() * 512) };
+            found.push(Present { path: inside, bytes, bytes_on_disk, is_directory });
+            if is_directory {
+                open.push(path);
             }
         }
     }
-    Ok(bytes)
+    found
 }
 
 /// Copies a directory and all that is in it.

@@ -32,6 +32,7 @@ const MEASUREMENTS: &[Measurement] = &[
     measurement("mistakes", &["sim", "--mutants"]),
     measurement("crash", &["crash", "--rounds", "50"]),
     measurement("crash-changes", &["crash", "--changes"]),
+    measurement("hour", &["crash", "--hour", "--minutes", "60"]),
     measurement("power", &["crash", "--power"]),
     measurement("power-objects", &["crash", "--power-objects", "--points", "100"]),
     measurement("handoff", &["handoff", "--release"]),

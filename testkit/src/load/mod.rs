@@ -22,10 +22,10 @@ mod op;
 mod writer;
 
 pub use judge::{Finding, Kind, judge, judge_tally};
-pub use ledger::Ledger;
+pub use ledger::{Ledger, Moment, Stayed};
 pub use observe::{Observed, observe};
 pub use op::{Key, Row, Shape, State};
-pub use writer::{Entry, Timed, What, Writer, properties};
+pub use writer::{Entry, Refused, Timed, What, Writer, properties};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

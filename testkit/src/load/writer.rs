@@ -49,6 +49,19 @@ pub struct Timed {
     pub to: Instant,
 }
 
+/// An answer of 500 or more.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The status; of a batch, that of the part that was refused.
+    pub status: u16,
+    /// The request line, and what was answered.
+    pub what: String,
+    /// Before the first byte of the request was sent.
+    pub from: Instant,
+    /// After the last byte of the answer.
+    pub to: Instant,
+}
+
 /// A writer and everything it knows.
 pub struct Writer {
     /// Its number; it owns the row keys that carry it.
@@ -73,6 +86,8 @@ pub struct Writer {
     pub ledger: Option<Arc<Ledger>>,
     /// The first answers 503 and 500, in words.
     pub refusals: Vec<String>,
+    /// Every answer of 500 or more with its time, if that is wanted. The caller takes them out now and then.
+    pub refused: Option<Vec<Refused>>,
 }
 
 /// The outcome of an operation.
@@ -105,6 +120,7 @@ impl Writer {
             timed: None,
             ledger: None,
             refusals: Vec::new(),
+            refused: None,
         }
     }
 
@@ -177,20 +193,21 @@ impl Writer {
         let writes = request.method != "GET";
         let from = Instant::now();
         let sent = client.send(request, &id);
+        let to = Instant::now();
         if let Some(timed) = &mut self.timed {
-            timed.push(Timed { writes, from, to: Instant::now() });
+            timed.push(Timed { writes, from, to });
         }
         match sent {
             Ok(answer) => match status(&answer) {
                 status if expected.contains(&status) => Outcome::Done { id, answer },
                 503 => {
                     self.counts.busy += 1;
-                    self.refused(&line, &answer);
+                    self.refused(503, &line, &answer, (from, to));
                     Outcome::Busy
                 }
-                500.. => {
+                status @ 500.. => {
                     self.counts.failed += 1;
-                    self.refused(&line, &answer);
+                    self.refused(status, &line, &answer, (from, to));
                     Outcome::Unknown
                 }
                 _ => {
@@ -209,9 +226,13 @@ impl Writer {
         }
     }
 
-    fn refused(&mut self, line: &str, answer: &Answer) {
+    fn refused(&mut self, status: u16, line: &str, answer: &Answer, (from, to): (Instant, Instant)) {
+        let what = || format!("{line} was answered {}: {}", answer.status, answer.body);
         if self.refusals.len() < REFUSALS_KEPT_MAX {
-            self.refusals.push(format!("{line} was answered {}: {}", answer.status, answer.body));
+            self.refusals.push(what());
+        }
+        if let Some(refused) = &mut self.refused {
+            refused.push(Refused { status, what: what(), from, to });
         }
     }
 

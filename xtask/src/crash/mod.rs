@@ -10,11 +10,13 @@
 //! - [`damage`]: a synced file goes bad.
 //! - [`disk_full`]: the disk fills up, and has room again.
 //! - [`clock`]: the wall clock steps back by an hour.
+//! - [`hour`]: an hour of kills, stops, changes, walks and backups at once.
 
 mod changes;
 mod clock;
 mod damage;
 mod disk_full;
+mod hour;
 mod kill;
 mod objects;
 
@@ -69,6 +71,13 @@ pub(crate) struct Arguments {
     /// Step the server's wall clock back by an hour. Needs libfaketime.
     #[arg(long, group = "kind")]
     clock: bool,
+    /// Everything at once: kills, stops of the process, changes of ranges, listings and backups under load.
+    #[arg(long, group = "kind")]
+    hour: bool,
+    /// With --hour: how long it takes. Of everything there is as much as the time allows. Growth is judged from 20
+    /// minutes on.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    minutes: u32,
 }
 
 /// Runs the test that the arguments name.
@@ -88,6 +97,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         disk_full::run(seed)
     } else if arguments.clock {
         clock::run(seed)
+    } else if arguments.hour {
+        hour::run(arguments.minutes, seed)
     } else {
         kill::run(rounds, seed)
     }

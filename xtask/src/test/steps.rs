@@ -49,6 +49,7 @@ pub(super) const SOAK: &[(&str, &[&str])] = &[
     ("crash", &["crash", "--rounds", "50"]),
     ("objects", &["crash", "--objects", "--rounds", "50"]),
     ("changes", &["crash", "--changes"]),
+    ("hour", &["crash", "--hour", "--minutes", "60"]),
     ("power", &["crash", "--power", "--points", "200"]),
     ("power-objects", &["crash", "--power-objects", "--points", "100"]),
     ("handoff", &["handoff", "--release"]),
