@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use futures::StreamExt;
-use rangehold_map::key::KIND_BLOB;
+use rangehold_map::key::{KIND_BLOB, KIND_CATALOGUE};
 use rangehold_map::{KeyRange, RangeEntry, RangeId, RangeMap};
 use tokio::time::sleep;
 
@@ -83,8 +83,8 @@ impl Moments {
     /// Gives up moments that do not belong to this version, and takes those that are missing. Ranges that are being
     /// changed get none.
     ///
-    /// If one is missing, the moments of the ranges with the rows of blobs are taken again too, in the order of their
-    /// keys and after all others.
+    /// If one is missing, the moments of the ranges with the rows of blobs and with the catalogue are taken again too, in
+    /// the order of their keys and after all others.
     async fn hold_missing(
         &mut self,
         map: &RangeMap,
@@ -98,9 +98,9 @@ impl Moments {
         if !steady().any(|entry| is_missing(&self.held, &entry)) {
             return Ok(());
         }
-        self.give_up(has_blobs).await;
+        self.give_up(comes_last).await;
         let missing: Vec<_> =
-            steady().filter(|entry| is_missing(&self.held, entry) && !has_blobs(entry)).cloned().collect();
+            steady().filter(|entry| is_missing(&self.held, entry) && !comes_last(entry)).cloned().collect();
         let taken: Vec<_> = futures::stream::iter(missing)
             .map(async |entry| {
                 let moment = Moment::hold(source, &Identity::of(&entry), databases).await;
@@ -119,7 +119,7 @@ impl Moments {
             }
         }
         failed?;
-        for entry in steady().filter(|entry| has_blobs(entry)) {
+        for entry in steady().filter(|entry| comes_last(entry)) {
             let moment = Moment::hold(source, &Identity::of(entry), databases).await?;
             self.held.insert(entry.id, (entry.clone(), moment));
         }
@@ -172,7 +172,10 @@ async fn release_all(held: BTreeMap<RangeId, (RangeEntry, Moment)>) {
         .await;
 }
 
-/// Whether the range may have rows that say who uses a blob.
-fn has_blobs(entry: &RangeEntry) -> bool {
-    !entry.keys.intersect(&KeyRange::prefix(&[KIND_BLOB])).is_empty()
+/// Whether its moment is taken after those of all other ranges. Rows of blobs must know each user that another moment
+/// has. A catalogue must know of each drop that another moment knows of, or the copy would list a table without rows.
+fn comes_last(entry: &RangeEntry) -> bool {
+    [KIND_BLOB, KIND_CATALOGUE]
+        .iter()
+        .any(|kind| !entry.keys.intersect(&KeyRange::prefix(&[*kind])).is_empty())
 }

@@ -7,6 +7,7 @@ mod support;
 mod blobs;
 mod changes;
 mod closed_buckets;
+mod copied_tables;
 mod copy;
 mod damaged_range;
 mod determinism;
