@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use futures::StreamExt;
-use rangehold_map::key::{KIND_BLOB, KIND_CATALOGUE};
+use rangehold_map::key::{KIND_BLOB, KIND_CATALOGUE, KIND_OBJECT};
 use rangehold_map::{KeyRange, RangeEntry, RangeId, RangeMap};
 use tokio::time::sleep;
 
@@ -83,8 +83,8 @@ impl Moments {
     /// Gives up moments that do not belong to this version, and takes those that are missing. Ranges that are being
     /// changed get none.
     ///
-    /// If one is missing, the moments of the ranges with the rows of blobs and with the catalogue are taken again too, in
-    /// the order of their keys and after all others.
+    /// If one is missing, the moments of the ranges with the rows of blobs and with the catalogue are taken again too, one
+    /// by one and after all others ([`in_order`]).
     async fn hold_missing(
         &mut self,
         map: &RangeMap,
@@ -119,7 +119,7 @@ impl Moments {
             }
         }
         failed?;
-        for entry in steady().filter(|entry| comes_last(entry)) {
+        for entry in in_order(steady().filter(|entry| comes_last(entry))) {
             let moment = Moment::hold(source, &Identity::of(entry), databases).await?;
             self.held.insert(entry.id, (entry.clone(), moment));
         }
@@ -178,4 +178,13 @@ fn comes_last(entry: &RangeEntry) -> bool {
     [KIND_BLOB, KIND_CATALOGUE]
         .iter()
         .any(|kind| !entry.keys.intersect(&KeyRange::prefix(&[*kind])).is_empty())
+}
+
+/// Puts those that come last in the order in which their moments are taken. The keys of catalogues are below those of
+/// entities, and these below those of objects and blobs. So first come ranges that reach up to objects, upwards: users of
+/// blobs before blobs. Then the others, downwards: entities before their catalogue.
+fn in_order<'a>(last: impl Iterator<Item = &'a RangeEntry>) -> impl Iterator<Item = &'a RangeEntry> {
+    let objects = KeyRange::new(vec![KIND_OBJECT], None);
+    let (upper, lower): (Vec<_>, Vec<_>) = last.partition(|entry| !entry.keys.intersect(&objects).is_empty());
+    upper.into_iter().chain(lower.into_iter().rev())
 }

@@ -1,30 +1,18 @@
 //! Copying a store in which tables are dropped meanwhile.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
-use rangehold_engine::copy::copy;
-use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, Node, Options, RowChanges, WriteRequest};
+use rangehold_engine::{Node, RowChanges, WriteRequest};
 use rangehold_map::{Change, Key, KeyRange, PartitionPrefix, TableId};
 
+use crate::copy::{copy_quietly, serve};
 use crate::support::{ACCOUNT, soon};
 
-const MEMORY_BYTES: u64 = 64 << 20;
 /// Tables that are dropped while one copy is made.
 const TABLES: u64 = 120;
 /// Every so many tables lie in a range of their own.
 const TABLES_OF_RANGE: usize = 15;
 const COPIES: u64 = 3;
-
-fn location(directory: &Path) -> StoreLocation {
-    StoreLocation::Directory(directory.to_owned())
-}
-
-async fn serve(directory: &Path) -> Node {
-    let store = Store::open(&location(directory), StoreOptions::default()).unwrap();
-    Node::open(store, Options::new(MEMORY_BYTES, Clock::system(), 1)).await.unwrap()
-}
 
 /// The partition of a table's only row.
 fn partition(table: u64) -> PartitionPrefix {
@@ -101,10 +89,7 @@ async fn a_copy_has_the_rows_of_each_table_that_it_lists() {
             }
         });
         let to = above.path().join(number.to_string());
-        let options = StoreOptions::default();
-        copy(&location(from.path()), &location(&to), options, &Clock::system(), 2, &mut |_| {})
-            .await
-            .unwrap();
+        copy_quietly(from.path(), &to).await.unwrap();
         dropping.await.unwrap();
         let copied = serve(&to).await;
         for table in listed(&copied).await {

@@ -20,12 +20,12 @@ fn location(directory: &Path) -> StoreLocation {
     StoreLocation::Directory(directory.to_owned())
 }
 
-async fn serve(directory: &Path) -> Node {
+pub(crate) async fn serve(directory: &Path) -> Node {
     let store = Store::open(&location(directory), StoreOptions::default()).unwrap();
     Node::open(store, Options::new(MEMORY_BYTES, Clock::system(), 1)).await.unwrap()
 }
 
-async fn copy_quietly(from: &Path, to: &Path) -> Result<CopyReport, CopyError> {
+pub(crate) async fn copy_quietly(from: &Path, to: &Path) -> Result<CopyReport, CopyError> {
     copy_with(from, to, &mut |_| {}).await
 }
 
