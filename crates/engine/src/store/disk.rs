@@ -10,6 +10,10 @@
 //! drops of tables only below [`DISK_LAST_BYTES`]. The difference is for compactions, without which deletes free nothing;
 //! a drop is one small row, and many deletes are many.
 //!
+//! Sorted files are what the engine writes by itself: it moves rows out of memory, and compacts. While the disk is low,
+//! a sorted file must leave [`SORTED_FILE_LEAVES`] free ([`DiskWatch::admit_sorted_file`]). Otherwise one such file would
+//! take the last bytes, and a table could not be dropped.
+//!
 //! [`DiskWatch::has_room_for`] costs one load of an atomic; only once in [`DISK_CHECK_EVERY`] it asks the system.
 
 use std::path::{Path, PathBuf};
@@ -20,7 +24,7 @@ use tokio::time::Instant;
 
 use super::limits::{
     DISK_CHECK_EVERY, DISK_INODES_MIN, DISK_LAST_BYTES, DISK_RESERVE_BYTES, DISK_RESERVE_PART_MAX,
-    SPARE_BYTES,
+    SORTED_FILE_LEAVES, SPARE_BYTES,
 };
 use super::spare;
 
@@ -115,6 +119,23 @@ impl DiskWatch {
             Space::ReturnsMuch => (&self.0.full, self.last_bytes()),
         };
         if refuses.load(Ordering::Relaxed) { Err(least_bytes) } else { Ok(()) }
+    }
+
+    /// Whether a sorted file of `length` bytes may be written now; if not, an error that says how much must stay free.
+    /// The engine tries again, with longer and longer pauses. The volume is not marked as full by that.
+    pub(super) fn admit_sorted_file(&self, length: u64) -> std::io::Result<()> {
+        let (Some(directory), true) = (&self.0.directory, self.is_low()) else {
+            return Ok(());
+        };
+        // Asked anew: many such files may have been written since the last check.
+        let free_bytes = space(directory)?.free_bytes;
+        let leaves = SORTED_FILE_LEAVES.min(self.0.reserve_bytes);
+        if free_bytes.saturating_sub(length) >= leaves {
+            return Ok(());
+        }
+        let message =
+            format!("{length} bytes for a sorted file would leave less than {leaves} of {free_bytes} free bytes");
+        Err(std::io::Error::new(std::io::ErrorKind::StorageFull, message))
     }
 
     fn last_bytes(&self) -> u64 {
@@ -272,6 +293,19 @@ mod tests {
         assert_eq!(state_at(MIB - 1, 1_000), [false, false, false]);
         assert_eq!(state_at(60 * MIB, 1_000), [false, true, true]);
         assert_eq!(state_at(200 * MIB, DISK_INODES_MIN - 1), [false, false, false]);
+    }
+
+    #[test]
+    fn a_sorted_file_leaves_the_last_bytes_of_a_low_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let free_bytes = space(directory.path()).unwrap().free_bytes;
+        let watch = DiskWatch::new(Some(directory.path().to_owned()), u64::MAX);
+        watch.admit_sorted_file(1 << 10).unwrap();
+        let refused = watch.admit_sorted_file(free_bytes).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::StorageFull);
+        assert!(watch.has_room_for(Space::ReturnsMuch).is_ok(), "{refused}");
+        let with_room = DiskWatch::new(Some(directory.path().to_owned()), 0);
+        with_room.admit_sorted_file(u64::MAX).unwrap();
     }
 
     #[test]

@@ -43,5 +43,9 @@ pub const SPARE_BYTES: u64 = 4 << 20;
 /// With fewer free bytes than this, a volume is full: not even a table can be dropped.
 pub const DISK_LAST_BYTES: u64 = 1 << 20;
 
+/// While the disk is low, a sorted file must leave this many bytes free: the last bytes, and as much again for the log and
+/// the manifests.
+pub const SORTED_FILE_LEAVES: u64 = 2 * DISK_LAST_BYTES;
+
 /// With fewer free inodes than this, a volume counts as full.
 pub const DISK_INODES_MIN: u64 = 64;

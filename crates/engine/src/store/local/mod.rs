@@ -138,6 +138,7 @@ impl SealedDirectory {
 impl Inner {
     fn write(&self, location: &Path, payload: &PutPayload, mode: PutMode) -> Result<PutResult> {
         let target = self.plain.path_to_filesystem(location)?;
+        self.admit(location, &target, payload.content_length() as u64)?;
         let mut sealer = Sealer::default();
         payload.iter().for_each(|piece| sealer.update(piece));
         let seal = sealer.finish();
@@ -165,6 +166,14 @@ impl Inner {
         }
         let e_tag = Some(read::e_tag(&metadata, &seal));
         Ok(PutResult { e_tag, version: None, extensions: Default::default() })
+    }
+
+    /// Refuses a sorted file that would take the last bytes of the disk.
+    fn admit(&self, location: &Path, target: &FilePath, length: u64) -> Result<()> {
+        if !is_sorted_file(location) {
+            return Ok(());
+        }
+        self.disk.admit_sorted_file(length).map_err(|error| file_error("write", target, &error))
     }
 
     /// Fails unless the object is still the one that the update was made from.
@@ -218,8 +227,7 @@ impl Inner {
                 if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
                     self.disk.found_full();
                 }
-                let source = io::Error::new(kind, format!("cannot {action} {path}: {source}"));
-                Error::Generic { store: "rangehold", source: Box::new(source) }
+                file_error(action, file, &source)
             }
         }
     }
@@ -241,6 +249,17 @@ impl Inner {
         };
         Ok(answer(file, range, bytes))
     }
+}
+
+/// The error for a file that the system, or the disk watch, does not let be written or read.
+fn file_error(action: &'static str, file: &FilePath, source: &io::Error) -> Error {
+    let message = format!("cannot {action} {}: {source}", file.display());
+    Error::Generic { store: "rangehold", source: Box::new(io::Error::new(source.kind(), message)) }
+}
+
+/// Whether this is a sorted file of SlateDB. The files of its log end in the same way, but lie elsewhere.
+fn is_sorted_file(location: &Path) -> bool {
+    location.as_ref().ends_with(".sst") && location.parts().any(|part| part.as_ref() == "compacted")
 }
 
 /// Whether this is a file that never changes and has checksums of its own inside, so that a part of it can be read: a
@@ -301,7 +320,7 @@ impl ObjectStore for SealedDirectory {
         })
         .await?;
         let parts = self.0.plain.put_multipart_opts(location, options).await?;
-        Ok(Box::new(SealedUpload::new(parts, target, Arc::clone(&self.0))))
+        Ok(Box::new(SealedUpload::new(parts, location.clone(), target, Arc::clone(&self.0))))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {

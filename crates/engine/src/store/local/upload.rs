@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::FutureExt;
+use futures::{FutureExt, future};
+use object_store::path::Path;
 use object_store::{Error, MultipartUpload, PutPayload, PutResult, Result, UploadPart};
 
 use super::super::seal::Sealer;
@@ -17,14 +18,20 @@ use super::Inner;
 pub(super) struct SealedUpload {
     parts: Box<dyn MultipartUpload>,
     sealer: Sealer,
+    location: Path,
     target: PathBuf,
     store: Arc<Inner>,
 }
 
 impl SealedUpload {
-    /// Seals `parts`, which become the file `target`.
-    pub(super) fn new(parts: Box<dyn MultipartUpload>, target: PathBuf, store: Arc<Inner>) -> Self {
-        Self { parts, sealer: Sealer::default(), target, store }
+    /// Seals `parts`, which become the object at `location`, in the file `target`.
+    pub(super) fn new(
+        parts: Box<dyn MultipartUpload>,
+        location: Path,
+        target: PathBuf,
+        store: Arc<Inner>,
+    ) -> Self {
+        Self { parts, sealer: Sealer::default(), location, target, store }
     }
 }
 
@@ -32,6 +39,9 @@ impl SealedUpload {
 impl MultipartUpload for SealedUpload {
     /// Parts are in the order of the calls, in whatever order they are awaited.
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        if let Err(error) = self.store.admit(&self.location, &self.target, data.content_length() as u64) {
+            return future::ready(Err(error)).boxed();
+        }
         data.iter().for_each(|piece| self.sealer.update(piece));
         let (target, store) = (self.target.clone(), Arc::clone(&self.store));
         let part = self.parts.put_part(data);
