@@ -44,7 +44,9 @@ pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 16 << 10;
 /// How long a scan runs before it lets other tasks use the thread. A page of a thousand entities takes ten
 /// milliseconds, and where requests keep the processors busy, all other requests waited for it.
 pub(crate) const SCAN_TURN: Duration = Duration::from_micros(500);
-/// Rows that a scan visits before it reads the clock again.
+/// Rows that a scan visits before it reads the clock for the first time.
+pub(crate) const SCAN_ROWS_AT_FIRST: usize = 8;
+/// Rows that it visits at most before it reads the clock again.
 pub(crate) const SCAN_ROWS_BY_CLOCK: usize = 64;
 
 // ---- The cache of rows ----

@@ -3,6 +3,7 @@
 //! [`super::read`] says why the rows of both are as of one moment.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -17,7 +18,7 @@ use super::load::Scanned;
 use super::{Opening, stored};
 use crate::database::DroppedTables;
 use crate::error::{ReadError, read_error};
-use crate::limits::{SCAN_ROWS_BY_CLOCK, SCAN_TURN};
+use crate::limits::{SCAN_ROWS_AT_FIRST, SCAN_ROWS_BY_CLOCK, SCAN_TURN};
 
 /// What the visitor of a scan wants next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,33 +180,56 @@ impl<'a> Walk<'a> {
 /// When a scan lets other tasks use the thread.
 struct Turn {
     begun: Instant,
-    /// Rows that were visited since the clock was read. It is not read for each row: that costs as much as to look
-    /// at a row in the cache.
+    /// When the clock was read last, and the rows that were visited since then. It is not read for each row: that costs
+    /// as much as to look at a row in the cache.
+    read: Instant,
     rows: usize,
+    /// After so many rows the clock is read again. Rows that take long, as those of a filter with a thousand comparisons,
+    /// make it fewer.
+    rows_by_clock: usize,
 }
 
 impl Turn {
     fn begin() -> Self {
-        Self { begun: Instant::now(), rows: 0 }
+        let now = Instant::now();
+        Self { begun: now, read: now, rows: 0, rows_by_clock: SCAN_ROWS_AT_FIRST }
     }
 
     async fn after(&mut self, rows: usize) {
         self.rows += rows;
-        if self.rows < SCAN_ROWS_BY_CLOCK {
+        if self.rows < self.rows_by_clock {
             return;
         }
-        self.rows = 0;
-        if self.begun.elapsed() >= SCAN_TURN {
+        let mut now = Instant::now();
+        self.rows_by_clock = rows_by_clock(self.rows, now - self.read);
+        if now - self.begun >= SCAN_TURN {
             yield_now().await;
-            self.begun = Instant::now();
+            now = Instant::now();
+            self.begun = now;
         }
+        (self.read, self.rows) = (now, 0);
     }
+}
+
+/// How many rows take an eighth of a turn, if so many `rows` took this time.
+fn rows_by_clock(rows: usize, took: Duration) -> usize {
+    let eighth = SCAN_TURN.as_nanos() / 8;
+    let fitting = (rows as u128 * eighth).checked_div(took.as_nanos());
+    fitting.map_or(SCAN_ROWS_BY_CLOCK, |rows| rows.clamp(1, SCAN_ROWS_BY_CLOCK as u128) as usize)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Range;
     use super::*;
+
+    #[test]
+    fn the_clock_is_read_more_often_when_rows_take_long() {
+        assert_eq!(rows_by_clock(8, Duration::ZERO), SCAN_ROWS_BY_CLOCK);
+        assert_eq!(rows_by_clock(64, Duration::from_micros(64)), 62);
+        assert_eq!(rows_by_clock(8, Duration::from_micros(160)), 3);
+        assert_eq!(rows_by_clock(8, Duration::from_secs(1)), 1);
+    }
 
     #[tokio::test]
     async fn a_scan_whose_rows_another_scan_has_just_cached_shows_them_once() {
