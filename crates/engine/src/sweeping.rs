@@ -5,9 +5,14 @@
 //! to be empty, so that it need not look at them in each round. Before it deletes a note it looks once more,
 //! whatever it remembers.
 //!
+//! A table is forgotten a minute after the sweeper met it. Its row in the catalogue was changed before that, so no request
+//! that began later has found it, and those that began earlier are over. The time is counted by the sweeper and not by
+//! a range, since ranges change hands: while they did so all the time, no table was ever forgotten. It is not the time
+//! in the note, since a wall clock may be stepped.
+//!
 //! The steps of dropping a table are described in [`crate::range`]'s `dropped`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,15 +32,26 @@ pub(crate) struct DroppedTableSweeper {
     executor: Executor,
     /// The shortest time for which a dropped table stays refused.
     remembered: Duration,
-    /// Tables in which it found no rows when it last looked.
-    empty: BTreeSet<(String, TableId)>,
+    /// The tables that are not removed yet.
+    met: BTreeMap<Name, Met>,
+}
+
+/// The account and the id of a dropped table.
+type Name = (String, TableId);
+
+/// What the sweeper remembers of a dropped table.
+struct Met {
+    /// When it met it first.
+    at: Instant,
+    /// Whether it found no rows when it last looked.
+    is_empty: bool,
 }
 
 impl DroppedTableSweeper {
     /// A sweeper that looks for work when a table is dropped, and now and then.
     pub(crate) fn new(host: &Host, executor: &Executor) -> Self {
         let remembered = host.options().dropped_remembered;
-        Self { executor: executor.clone(), remembered, empty: BTreeSet::new() }
+        Self { executor: executor.clone(), remembered, met: BTreeMap::new() }
     }
 
     /// Sweeps without end. Run it as a task.
@@ -74,8 +90,7 @@ impl DroppedTableSweeper {
     async fn round(&mut self) -> Vec<Arc<Range>> {
         let mut large: Vec<Arc<Range>> = Vec::new();
         let mut remaining = BTreeSet::new();
-        for dropped in self.pending() {
-            let name = (dropped.account.clone(), dropped.table);
+        for (name, dropped) in self.pending() {
             match self.step(&dropped, &name, &mut large).await {
                 Ok(true) => continue,
                 Ok(false) => {}
@@ -83,42 +98,35 @@ impl DroppedTableSweeper {
             }
             remaining.insert(name);
         }
-        self.empty.retain(|name| remaining.contains(name));
+        self.met.retain(|name, _| remaining.contains(name));
         large
     }
 
     /// The dropped tables of all ranges, each once.
-    fn pending(&self) -> Vec<DroppedTable> {
-        let mut tables: Vec<DroppedTable> =
-            self.executor.servers().iter().flat_map(|server| server.dropped_tables()).collect();
-        tables.sort_by(|a, b| (&a.account, a.table, a.heard).cmp(&(&b.account, b.table, b.heard)));
-        tables.dedup_by(|b, a| {
-            let same = (&a.account, a.table) == (&b.account, b.table);
-            if same {
-                // The range that heard of the drop last decides how long the drop is remembered.
-                a.heard = b.heard;
-            }
-            same
-        });
-        tables
+    fn pending(&self) -> BTreeMap<Name, DroppedTable> {
+        let servers = self.executor.servers();
+        let tables = servers.iter().flat_map(|server| server.dropped_tables());
+        tables.map(|dropped| ((dropped.account.clone(), dropped.table), dropped)).collect()
     }
 
     /// Does for one table all that can be done now. True when nothing of the table is left.
     async fn step(
         &mut self,
         dropped: &DroppedTable,
-        name: &(String, TableId),
+        name: &Name,
         large: &mut Vec<Arc<Range>>,
     ) -> Result<bool, ReadError> {
-        let due = dropped.heard.elapsed() >= self.remembered;
-        if due || !self.empty.contains(name) {
-            if self.erase(dropped, large).await? != Remains::Nothing {
-                self.empty.remove(name);
+        let first = Met { at: Instant::now(), is_empty: false };
+        let met = self.met.entry(name.clone()).or_insert(first);
+        let (is_due, was_empty) = (met.at.elapsed() >= self.remembered, met.is_empty);
+        if is_due || !was_empty {
+            let is_empty = self.erase(dropped, large).await? == Remains::Nothing;
+            self.met.entry(name.clone()).and_modify(|met| met.is_empty = is_empty);
+            if !is_empty {
                 return Ok(false);
             }
-            self.empty.insert(name.clone());
         }
-        if !due {
+        if !is_due {
             return Ok(false);
         }
         self.finish(dropped).await.map(|()| true)

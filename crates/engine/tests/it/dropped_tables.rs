@@ -288,6 +288,35 @@ async fn a_range_that_comes_online_shows_no_row_of_a_table_that_was_dropped_mean
     at.refuses_the_table().await;
 }
 
+/// Each opening of the range reads the note again, and the drop is not counted anew from there.
+#[tokio::test(start_paused = true)]
+async fn a_dropped_table_is_forgotten_although_its_range_changes_hands_all_the_time() {
+    let at = Crashing::new().await;
+    put(&at.server, "p", "1", "v").await.unwrap();
+    let executor = at.server.executor().clone();
+    let entry = executor.maps().current().entries()[0].clone();
+    let split = table_keys(TABLE).low().to_vec();
+    let split = Change::Split { range: entry.id, generation: entry.generation, at: split };
+    executor.carry_out(&split).await.unwrap();
+    at.drop_table().await;
+    for _ in 0..5 {
+        sleep(Duration::from_secs(20)).await;
+        for online in [false, true] {
+            let entry = executor.maps().current().entries()[1].clone();
+            let (range, generation) = (entry.id, entry.generation);
+            let change = match online {
+                true => Change::Online { range, generation },
+                false => Change::Offline { range, generation },
+            };
+            executor.carry_out(&change).await.unwrap();
+        }
+    }
+    let pending: Vec<u64> =
+        at.server.statistics().ranges.iter().map(|(_, range)| range.dropped_tables_pending).collect();
+    assert_eq!(pending, [0, 0]);
+    assert_eq!(at.note().await, None);
+}
+
 /// Writes small files until compaction makes a run of them, and leaves the older runs alone.
 async fn compact_new_files(at: &mut Crashing) {
     let runs = files(&at.objects).await.1;

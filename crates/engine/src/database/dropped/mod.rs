@@ -10,7 +10,6 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rangehold_map::codec::Reader;
 use rangehold_map::key::{KIND_ENTITY, table_prefix};
 use rangehold_map::{KeyRange, TableId, Timestamp};
-use tokio::time::Instant;
 
 pub(crate) use leave_out::LeaveOut;
 
@@ -21,15 +20,12 @@ pub(crate) struct DroppedTable {
     pub(crate) table: TableId,
     /// When it was dropped, by the clock of the range, as its note says.
     pub(crate) at: Timestamp,
-    /// When this process first learned of it. The time for which requests may still be under way is counted
-    /// from here, since a wall clock may be stepped.
-    pub(crate) heard: Instant,
 }
 
 impl DroppedTable {
-    /// A table that was dropped at `at`, and of which this process learns now.
+    /// A table that was dropped at `at`.
     pub(crate) fn new(account: &str, table: TableId, at: Timestamp) -> Self {
-        Self { account: account.to_owned(), table, at, heard: Instant::now() }
+        Self { account: account.to_owned(), table, at }
     }
 
     /// All keys of the table's entities.
