@@ -38,6 +38,11 @@ pub const HTTP2_RESETS_MAX: usize = 64;
 pub const BODIES_SHARE_OF_MEMORY: u64 = 8;
 /// A body of fewer bytes is small: it does not stand in line behind large ones.
 pub const BODY_SMALL_BYTES: usize = 64 * 1024;
+/// So many bytes of large bodies are worked on at once for each core of the process, and at least for two: as many as the
+/// largest batch has. One flush of the log makes all of them durable, and small writes wait for it: with no such limit a
+/// small one waited for 200 ms beside 64 clients with batches of 3.2 MB. And each takes three times its bytes of memory
+/// meanwhile.
+pub const LARGE_BYTES_FOR_CORE: usize = rangehold_protocol::table::limits::BATCH_BYTES_MAX;
 /// While bodies wait for room, a body that keeps them waiting must bring so many bytes each second: the rate of the
 /// largest body in [`REQUEST_WITHIN`].
 pub const BODY_BYTES_PER_SECOND_MIN: f64 = 128.0 * 1024.0;
@@ -69,6 +74,8 @@ pub const SMALL_REPLY_BYTES: usize = 64 * 1024;
 pub const DRAIN_BYTES_MAX: usize = 16 << 20;
 /// The time for reading and dropping them.
 pub const DRAIN_WITHIN: Duration = Duration::from_secs(2);
+/// How long a batch is read before it gives its turn at the processor back. The engine has the same time for a scan.
+pub const TURN: Duration = Duration::from_micros(500);
 /// The steps, in bytes, in which the page of a query takes room for its reply while it is built.
 pub const PAGE_STEP_BYTES: usize = 64 * 1024;
 /// The time for which a query looks for matches before it ends its page with a token. The documented total for a

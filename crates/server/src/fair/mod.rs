@@ -21,8 +21,9 @@
 //!   something cost time ([`Queue::charge`]). A newcomer begins where the others are. It gets no advantage from the
 //!   time in which it was away.
 //!
-//! A request that asks for much can be passed by requests of others that ask for less. Nothing here prevents that. Request
-//! bodies have a reserve for this case, and pages grow in small steps ([`Queue::grow`]).
+//! In a room, a request that asks for much can be passed by requests of others that ask for less. Request bodies have a reserve
+//! for this case, and pages grow in small steps ([`Queue::grow`]). Where units come back soon, nobody is passed
+//! ([`Queue::for_turns`]).
 
 use std::collections::BTreeMap;
 
@@ -92,9 +93,10 @@ impl Queue {
         }
     }
 
-    /// A queue for turns, which come back soon. One tenant may have all of them while nobody else waits.
-    pub(crate) fn for_turns(turns: usize) -> Self {
-        Self { spares: false, ..Self::for_room(turns) }
+    /// A queue for what comes back soon, such as turns at the processor. One tenant may have all of it while nobody else
+    /// waits. Nobody is passed: the request whose turn it is waits until what it asks for has come back.
+    pub(crate) fn for_turns(units: usize) -> Self {
+        Self { spares: false, ..Self::for_room(units) }
     }
 
     /// A request of `tenant` enters. It has nothing, and waits for nothing.
@@ -118,7 +120,10 @@ impl Queue {
     /// Gives units to the request whose turn it is, if there is one that may have what it asks for. The caller
     /// goes on until nobody's turn is left.
     pub(crate) fn next(&mut self) -> Option<Ticket> {
-        let ticket = self.turn(|queue, tenant, units| units <= queue.most(tenant))?;
+        let ticket = match self.spares {
+            true => self.turn(|queue, tenant, units| units <= queue.most(tenant))?,
+            false => self.first().filter(|first| self.may_have(*first))?,
+        };
         self.give(ticket);
         Some(ticket)
     }
@@ -188,6 +193,13 @@ impl Queue {
             self.members.retain(|_, member| member.requests > 0);
             self.groups.retain(|_, group| group.requests > 0);
         }
+    }
+
+    /// Whether a waiting request may have what it asks for.
+    fn may_have(&self, ticket: Ticket) -> bool {
+        let tenant = self.requests[&ticket].tenant;
+        let units = self.waiting.get(&tenant).and_then(|requests| requests.get(&ticket));
+        units.is_some_and(|units| *units <= self.most(tenant))
     }
 
     /// The most units that a tenant may have in addition, now.

@@ -67,6 +67,21 @@ fn requests_of_one_tenant_are_served_by_age() {
     assert_eq!((queue.next(), queue.next()), (Some(old), Some(young)));
 }
 
+#[test]
+fn nobody_is_passed_where_units_come_back_soon() {
+    let mut queue = Queue::for_turns(8);
+    let greedy = fill(&mut queue, tenant(1, 1), 3);
+    assert_eq!(queue.held(), 6, "two of 3, and a third waits");
+    let large = queue.enter(tenant(2, 1));
+    assert!(!gets(&mut queue, large, 7));
+    let small = queue.enter(tenant(1, 2));
+    assert!(!gets(&mut queue, small, 1), "the turn is that of the large one, which was served less");
+    queue.leave(greedy[0]);
+    assert_eq!(queue.next(), None);
+    queue.leave(greedy[1]);
+    assert_eq!((queue.next(), queue.next()), (Some(large), Some(small)));
+}
+
 /// A client that asks, leaves and comes back has no advantage over one that stays in the line.
 #[test]
 fn to_leave_and_come_back_gives_no_turns_of_others() {

@@ -14,12 +14,15 @@ use rangehold_protocol::table::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX};
 use rangehold_protocol::table::request::{Conditions, Method, Operation, Target};
 use rangehold_protocol::table::write::Write;
 use rangehold_protocol::uri::Query;
+use tokio::task::yield_now;
+use tokio::time::Instant;
 
 use super::TableService;
 use super::exchange::{Authorised, Exchange, Prefer};
 use super::failure::Failure;
 use super::prepared::{Prepared, ReplyWish};
 use super::reply::Reply;
+use crate::limits;
 
 impl TableService {
     /// `POST /$batch`
@@ -75,7 +78,12 @@ impl TableService {
         let account = exchange.address.account.as_str();
         let mut prepared: Vec<Prepared> = Vec::with_capacity(batch.operations.len());
         let mut row_keys = BTreeSet::new();
+        let mut begun = Instant::now();
         for (index, part) in batch.operations.iter().enumerate() {
+            if begun.elapsed() >= limits::TURN {
+                yield_now().await;
+                begun = Instant::now();
+            }
             let next = prepare(request, part).map_err(|failure| failure.of_operation(index))?;
             let fits = check_fits(prepared.first(), &mut row_keys, &next);
             fits.map_err(|code| Failure::from(code).of_operation(index))?;

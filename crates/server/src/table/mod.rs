@@ -74,6 +74,8 @@ pub struct TableService {
     replies: Room,
     /// Turns at the processor for pages and batches.
     turns: Room,
+    /// Bytes of large bodies whose requests are carried out.
+    large: Room,
     profile: Profile,
     admission: Arc<Admission>,
     queries: Arc<Queries>,
@@ -137,6 +139,7 @@ impl TableService {
             bodies: Bodies::new(limits::room_bytes(memory_bytes, limits::BODIES_SHARE_OF_MEMORY)),
             replies: Room::of_bytes(limits::room_bytes(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY)),
             turns: Room::of_turns(cores.max(1)),
+            large: Room::of_turns(cores.max(2) * limits::LARGE_BYTES_FOR_CORE),
             admission: Admission::start(&profile, seed, metrics.clone()),
             queries: Arc::default(),
             rehearsals: Arc::new(Rehearsals::new(profile.moving, seed)),
