@@ -42,9 +42,21 @@ impl ObjectService {
         Ok(Reply::json(200, page.finish(&end)))
     }
 
-    /// Makes a page of a listing: `begin` makes an empty one, and `put` adds an item. It shows a move whole or not at all: if
-    /// the rows leave that open, the page is made again.
+    /// Makes a page of a listing, in turns at the processor: `begin` makes an empty one, and `put` adds an item.
     pub(super) async fn page<P: Send>(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        request: &ListRequest,
+        begin: impl Fn() -> P + Send + Sync,
+        put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
+    ) -> Result<(P, PageEnd), Failure> {
+        let making = self.whole_page(exchange, bucket, request, begin, put);
+        self.turns.in_turns(exchange.tenant, making).await
+    }
+
+    /// Makes a page that shows a move whole or not at all: if the rows leave that open, it is made again.
+    async fn whole_page<P: Send>(
         &self,
         exchange: &Exchange<'_>,
         bucket: &Bucket,

@@ -74,7 +74,7 @@ use rangehold_map::Timestamp;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::request::{Api, Query, api_of, parse};
 use rangehold_protocol::object::signed::{Claim, Dialect};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 pub use self::access::Access;
@@ -87,7 +87,7 @@ pub use self::keys::{
     DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError, ObjectKeys, SharedObjectKeys,
 };
 pub(crate) use self::rates::NotShown;
-use self::reply::Reply;
+use self::reply::{Content, Reply};
 pub use self::reply::SentBody;
 use self::retry_tests::RetryTests;
 use self::xml::XmlApi;
@@ -99,8 +99,8 @@ use crate::limits;
 use crate::listener::{Connection, OpenRequest};
 use crate::metrics::Metrics;
 use crate::request_ids::RequestIds;
-use crate::room::Room;
-use crate::table::TableService;
+use crate::room::{Place, Room, no_room};
+use crate::table::{Shared, TableService};
 
 /// The object service of one process.
 pub struct ObjectService {
@@ -111,6 +111,8 @@ pub struct ObjectService {
     options: Options,
     bodies: Bodies,
     replies: Room,
+    /// Turns at the processor for listings.
+    turns: Room,
     admission: Arc<Admission>,
     retry_tests: RetryTests,
     /// Held while a bucket is deleted, so that nobody opens it meanwhile.
@@ -179,8 +181,8 @@ const BATCH: &str = "storage.batch";
 const RETRY_TEST: &str = "storage.retryTest";
 
 impl ObjectService {
-    /// A service over the ranges and blobs of `node`. Its requests share the room of bodies and replies with those of
-    /// `tables`, so that both together stay within the memory of the process.
+    /// A service over the ranges and blobs of `node`. Its requests share room and turns with those of `tables`, so that
+    /// both together stay within the memory and the processors of the process.
     pub fn new(
         node: &Node,
         clock: Clock,
@@ -188,7 +190,7 @@ impl ObjectService {
         tables: &TableService,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let (bodies, replies, admission) = tables.shared();
+        let Shared { bodies, replies, turns, admission } = tables.shared();
         let ids = RequestIds::new(options.seed);
         let retry_tests = RetryTests::default();
         let secrets = Mutex::new(StdRng::from_seed(options.secret_seed));
@@ -201,6 +203,7 @@ impl ObjectService {
             options,
             bodies,
             replies,
+            turns,
             admission,
             retry_tests,
             ending: tokio::sync::Mutex::default(),
@@ -226,7 +229,7 @@ impl ObjectService {
         let open = connection.open_request();
         let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
-        let (exchange, outcome) = match self.read(&connection, &head, &open, &arrival).await {
+        let (exchange, mut outcome) = match self.read(&connection, &head, &open, &arrival).await {
             Ok(exchange) => {
                 let outcome = self.answer(&exchange, &mut body).await;
                 (Some(exchange), outcome)
@@ -234,6 +237,10 @@ impl ObjectService {
             Err(outcome) => (None, outcome),
         };
         let operation = outcome.operation;
+        let place = match &exchange {
+            Some(exchange) => self.place_for(exchange, &mut outcome).await,
+            None => None,
+        };
         let mut reply = finish::finish(&arrival, outcome);
         if let Some(exchange) = exchange.as_ref().filter(|_| operation != PREFLIGHT) {
             self.add_cors(exchange, &mut reply).await;
@@ -251,7 +258,24 @@ impl ObjectService {
             request_id = arrival.id, operation, method = %head.method, path = head.uri.path(), status = reply.status,
             elapsed_us = elapsed.as_micros() as u64, "request"
         );
-        reply.into_response(open)
+        reply.into_response(open, place)
+    }
+
+    /// Takes room for a large reply that is here as a whole, until its client has read it. Without room, an error replaces the
+    /// reply to a read, since the client can ask again. The reply to a write is sent even without room.
+    async fn place_for(&self, exchange: &Exchange<'_>, outcome: &mut Outcome) -> Option<Place> {
+        let Ok(Reply { content: Content::Whole(body), .. }) = &outcome.result else { return None };
+        if body.len() < limits::SMALL_REPLY_BYTES {
+            return None;
+        }
+        let place = self.replies.enter(exchange.tenant);
+        if timeout(limits::ROOM_WITHIN, place.take(body.len())).await.is_ok() {
+            return Some(place);
+        }
+        if exchange.head.method == http::Method::GET {
+            outcome.result = Err(no_room().into());
+        }
+        None
     }
 
     /// Reads what every handler needs from the head: the host, the query and the sender.

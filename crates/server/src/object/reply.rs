@@ -10,6 +10,7 @@ use http::{Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::listener::OpenRequest;
+use crate::room::Place;
 
 /// Bytes of a payload as they are read. An error breaks the connection off, so that the client sees that its download
 /// is not complete.
@@ -19,7 +20,6 @@ pub(crate) type Pieces = BoxStream<'static, std::io::Result<Bytes>>;
 pub(crate) type Frames = BoxStream<'static, std::io::Result<Frame<Bytes>>>;
 
 /// The body of a reply.
-#[allow(dead_code, reason = "downloads, which stream, are not served yet")]
 pub(crate) enum Content {
     /// It is here.
     Whole(Bytes),
@@ -78,10 +78,10 @@ impl Reply {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The reply as it is sent. `open` ends when the last byte was sent. Metadata that cannot be written in a header, as
+    /// The reply as it is sent. `open` and `place`, the room of a large body, end when the last byte was sent. Metadata that cannot be written in a header, as
     /// it has line breaks, is left out.
-    pub(super) fn into_response(self, open: OpenRequest) -> Response<SentBody> {
-        let mut response = Response::new(SentBody { content: self.content, open });
+    pub(super) fn into_response(self, open: OpenRequest, place: Option<Place>) -> Response<SentBody> {
+        let mut response = Response::new(SentBody { content: self.content, open, _place: place });
         *response.status_mut() =
             StatusCode::from_u16(self.status).expect("statuses are written in this program");
         let headers = self.headers.into_iter().map(|(name, value)| (name.to_owned(), value));
@@ -100,6 +100,7 @@ impl Reply {
 pub struct SentBody {
     content: Content,
     open: OpenRequest,
+    _place: Option<Place>,
 }
 
 impl Body for SentBody {

@@ -96,6 +96,14 @@ pub struct Options {
     pub profile: Profile,
 }
 
+/// What the requests of all services of a process share.
+pub(crate) struct Shared {
+    pub(crate) bodies: Bodies,
+    pub(crate) replies: Room,
+    pub(crate) turns: Room,
+    pub(crate) admission: Arc<Admission>,
+}
+
 /// What is known about a request before it is read.
 struct Arrival {
     id: String,
@@ -149,8 +157,13 @@ impl TableService {
     }
 
     /// What its requests share with those of another service of the same process.
-    pub(crate) fn shared(&self) -> (Bodies, Room, Arc<Admission>) {
-        (self.bodies.clone(), self.replies.clone(), self.admission.clone())
+    pub(crate) fn shared(&self) -> Shared {
+        Shared {
+            bodies: self.bodies.clone(),
+            replies: self.replies.clone(),
+            turns: self.turns.clone(),
+            admission: self.admission.clone(),
+        }
     }
 
     /// The accounts that it knows.

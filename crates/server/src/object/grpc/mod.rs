@@ -106,7 +106,7 @@ pub(super) async fn called(
     };
     let mut reply = Reply::empty(200).header("Content-Type", GRPC);
     reply.content = Content::Frames(answering(work).boxed());
-    reply.into_response(sending)
+    reply.into_response(sending, None)
 }
 
 impl GrpcApi<'_> {
