@@ -38,6 +38,10 @@ pub const HTTP2_RESETS_MAX: usize = 64;
 pub const BODIES_SHARE_OF_MEMORY: u64 = 8;
 /// A body of fewer bytes is small: it does not stand in line behind large ones.
 pub const BODY_SMALL_BYTES: usize = 64 * 1024;
+/// A body that comes is kept in pieces of at most so many bytes.
+pub const BODY_PIECE_BYTES: usize = 64 * 1024;
+/// The first piece of a body whose length is not declared.
+pub const BODY_PIECE_BYTES_MIN: usize = 4 * 1024;
 /// So many bytes of large bodies are worked on at once for each core of the process, and at least for two: as many as the
 /// largest batch has. One flush of the log makes all of them durable, and small writes wait for it: with no such limit a
 /// small one waited for 200 ms beside 64 clients with batches of 3.2 MB. And each takes three times its bytes of memory
@@ -76,6 +80,9 @@ pub const DRAIN_BYTES_MAX: usize = 16 << 20;
 pub const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 /// How long a batch is read before it gives its turn at the processor back. The engine has the same time for a scan.
 pub const TURN: Duration = Duration::from_micros(500);
+/// Work that has had so much time at the processor is long: it leaves one core to others. A page of a thousand small entities and a
+/// batch of a hundred take less.
+pub const LONG_WORK: Duration = Duration::from_millis(4);
 /// The steps, in bytes, in which the page of a query takes room for its reply while it is built.
 pub const PAGE_STEP_BYTES: usize = 64 * 1024;
 /// The time for which a query looks for matches before it ends its page with a token. The documented total for a

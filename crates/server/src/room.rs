@@ -8,12 +8,14 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rangehold_protocol::error::{ErrorCode, TableError};
 use tokio::time::Instant;
 
 use crate::fair::{Queue, Tenant, Ticket};
+use crate::limits::LONG_WORK;
 
 /// A resource that requests share. Clones are the same.
 #[derive(Debug, Clone)]
@@ -24,6 +26,18 @@ struct Shared {
     queue: Queue,
     /// What to wake when a request that waits is served.
     wakers: BTreeMap<Ticket, Waker>,
+}
+
+/// Turns at the processor for work that takes long. Clones are the same.
+///
+/// As many turns are under way at once as there are cores. But work that has taken [`LONG_WORK`] already leaves one core
+/// to all other requests: on cores that were always taken, a point read waited for the scheduler of the system as well, some
+/// milliseconds at each of its steps.
+#[derive(Debug, Clone)]
+pub(crate) struct Turns {
+    all: Room,
+    /// For work that has taken long already, in addition.
+    long: Room,
 }
 
 /// The place of one request. What it has is given back when this is dropped.
@@ -47,9 +61,9 @@ impl Room {
         Self::new(Queue::for_room(bytes))
     }
 
-    /// So many turns at the processor at once.
-    pub(crate) fn of_turns(turns: usize) -> Self {
-        Self::new(Queue::for_turns(turns))
+    /// So many units of something that comes back soon.
+    pub(crate) fn of_turns(units: usize) -> Self {
+        Self::new(Queue::for_turns(units))
     }
 
     fn new(queue: Queue) -> Self {
@@ -61,17 +75,36 @@ impl Room {
         let ticket = self.0.lock().queue.enter(tenant);
         Place { room: self.clone(), ticket }
     }
+}
+
+impl Turns {
+    /// The turns of so many cores.
+    pub(crate) fn of_cores(cores: usize) -> Self {
+        let cores = cores.max(1);
+        Self { all: Room::of_turns(cores), long: Room::of_turns((cores - 1).max(1)) }
+    }
 
     /// Runs `work` in turns. Each time `work` gives way, or waits for something, its turn goes to the tenant that
     /// has had the least time.
-    pub(crate) async fn in_turns<T>(&self, tenant: Tenant, work: impl Future<Output = T>) -> T {
-        let place = self.enter(tenant);
+    pub(crate) async fn run<T>(&self, tenant: Tenant, work: impl Future<Output = T>) -> T {
+        let place = self.all.enter(tenant);
+        let mut place_of_long = None;
+        let mut taken = Duration::ZERO;
         let mut work = pin!(work);
         poll_fn(|context| {
+            if taken >= LONG_WORK {
+                let place = place_of_long.get_or_insert_with(|| self.long.enter(tenant));
+                ready!(place.poll_take(context, 1));
+            }
             ready!(place.poll_take(context, 1));
             let begun = Instant::now();
             let result = work.as_mut().poll(context);
-            place.end_turn(begun);
+            let took = begun.elapsed();
+            taken += took;
+            place.end_turn(took);
+            if let Some(place) = &place_of_long {
+                place.end_turn(took);
+            }
             result
         })
         .await
@@ -109,8 +142,8 @@ impl Place {
         Poll::Ready(())
     }
 
-    fn end_turn(&self, begun: Instant) {
-        let cost = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    fn end_turn(&self, took: Duration) {
+        let cost = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let shared = &mut *self.room.0.lock();
         shared.queue.charge(self.ticket, cost);
         shared.queue.keep(self.ticket, 0);
@@ -135,5 +168,34 @@ impl Drop for Place {
         shared.wakers.remove(&self.ticket);
         shared.queue.leave(self.ticket);
         shared.serve();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::yield_now;
+    use tokio::time::{advance, timeout};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_has_taken_long_waits_until_a_core_is_left_to_others() {
+        let turns = Turns::of_cores(2);
+        let tenant = |group| Tenant { group, member: 0 };
+        let other = turns.long.enter(tenant(1));
+        other.take(1).await;
+        let short = turns.run(tenant(2), async {
+            yield_now().await;
+            "short"
+        });
+        assert_eq!(short.await, "short");
+        let mut long = pin!(turns.run(tenant(2), async {
+            advance(LONG_WORK).await;
+            yield_now().await;
+            "long"
+        }));
+        assert!(timeout(Duration::from_secs(1), &mut long).await.is_err());
+        drop(other);
+        assert_eq!(long.await, "long");
     }
 }

@@ -133,8 +133,9 @@ impl DiskWatch {
         if free_bytes.saturating_sub(length) >= leaves {
             return Ok(());
         }
-        let message =
-            format!("{length} bytes for a sorted file would leave less than {leaves} of {free_bytes} free bytes");
+        let message = format!(
+            "{length} bytes for a sorted file would leave less than {leaves} of {free_bytes} free bytes"
+        );
         Err(std::io::Error::new(std::io::ErrorKind::StorageFull, message))
     }
 

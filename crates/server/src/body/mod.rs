@@ -6,6 +6,7 @@
 //! socket, so its client is slowed down and sees no error. Only at the deadline of its request it is refused: with 503
 //! if it waited, with 408 if its client was slow.
 
+mod gathered;
 mod growth;
 
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use rangehold_protocol::table::limits::{BATCH_BYTES_MAX, BODY_BYTES_MAX};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use self::gathered::Gathered;
 use self::growth::{Growth, State};
 use crate::fair::{Tenant, Ticket};
 use crate::limits;
@@ -81,21 +83,17 @@ impl Bodies {
         let is_small = declared.is_some_and(|bytes| bytes < limits::BODY_SMALL_BYTES as u64);
         // Small bodies do not stand in line behind the large ones of their tenant: they count as another tenant.
         let place = self.begin(Tenant { member: tenant.member ^ u64::from(is_small), ..tenant });
-        let mut bytes = BytesMut::new();
+        let mut gathered = Gathered::default();
         while let Some(frame) = place.next_frame(body, deadline).await? {
             let Ok(data) = frame.into_data() else { continue };
-            if bytes.len() + data.len() > bytes_max {
+            if gathered.length + data.len() > bytes_max {
                 return Err(ErrorCode::RequestBodyTooLarge.into());
             }
             place.wait_for_room(data.len(), deadline).await?;
-            // Takes addresses for the whole body when the first of it is here. Pages of memory are used only when they
-            // are written to, so a client that declares much and sends little costs nothing.
-            let rest = declared.map_or(0, |bytes| bytes as usize).saturating_sub(bytes.len());
-            bytes.reserve(rest.max(data.len()));
-            bytes.extend_from_slice(&data);
+            gathered.put(&data, declared);
         }
         self.change(|growth, _| growth.complete(place.ticket));
-        Ok(HeldBody { bytes: bytes.freeze(), _place: place })
+        Ok(HeldBody { bytes: gathered.whole(), _place: place })
     }
 
     /// Reads the next piece of a body that is not kept whole; `None` at its end. A piece has about

@@ -52,7 +52,7 @@ impl ObjectService {
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
         let making = self.whole_page(exchange, bucket, request, begin, put);
-        self.turns.in_turns(exchange.tenant, making).await
+        self.turns.run(exchange.tenant, making).await
     }
 
     /// Makes a page that shows a move whole or not at all: if the rows leave that open, it is made again.

@@ -87,8 +87,8 @@ pub use self::keys::{
     DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError, ObjectKeys, SharedObjectKeys,
 };
 pub(crate) use self::rates::NotShown;
-use self::reply::{Content, Reply};
 pub use self::reply::SentBody;
+use self::reply::{Content, Reply};
 use self::retry_tests::RetryTests;
 use self::xml::XmlApi;
 use self::xml::signature::claim_of;
@@ -99,7 +99,7 @@ use crate::limits;
 use crate::listener::{Connection, OpenRequest};
 use crate::metrics::Metrics;
 use crate::request_ids::RequestIds;
-use crate::room::{Place, Room, no_room};
+use crate::room::{Place, Room, Turns, no_room};
 use crate::table::{Shared, TableService};
 
 /// The object service of one process.
@@ -112,7 +112,7 @@ pub struct ObjectService {
     bodies: Bodies,
     replies: Room,
     /// Turns at the processor for listings.
-    turns: Room,
+    turns: Turns,
     admission: Arc<Admission>,
     retry_tests: RetryTests,
     /// Held while a bucket is deleted, so that nobody opens it meanwhile.

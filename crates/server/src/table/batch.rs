@@ -34,7 +34,7 @@ impl TableService {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
         let tenant = self.tenant(request.exchange, "");
         let body = self.body(request.exchange, tenant, body, BATCH_BYTES_MAX).await?;
-        self.turns.in_turns(tenant, self.answer_batch(request, content_type, &body.bytes)).await
+        self.turns.run(tenant, self.answer_batch(request, content_type, &body.bytes)).await
     }
 
     async fn answer_batch(

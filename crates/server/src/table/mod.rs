@@ -58,7 +58,7 @@ use crate::profile::Profile;
 use crate::queries::Queries;
 use crate::rehearsal::Rehearsals;
 use crate::request_ids::RequestIds;
-use crate::room::{Place, Room, no_room};
+use crate::room::{Place, Room, Turns, no_room};
 use crate::tokens::TokenVerifier;
 
 /// The table service of one process.
@@ -73,7 +73,7 @@ pub struct TableService {
     /// Bytes of pages that are being built, and of large replies that clients have not read yet.
     replies: Room,
     /// Turns at the processor for pages and batches.
-    turns: Room,
+    turns: Turns,
     /// Bytes of large bodies whose requests are carried out.
     large: Room,
     profile: Profile,
@@ -100,7 +100,7 @@ pub struct Options {
 pub(crate) struct Shared {
     pub(crate) bodies: Bodies,
     pub(crate) replies: Room,
-    pub(crate) turns: Room,
+    pub(crate) turns: Turns,
     pub(crate) admission: Arc<Admission>,
 }
 
@@ -146,7 +146,7 @@ impl TableService {
             ids: RequestIds::new(seed),
             bodies: Bodies::new(limits::room_bytes(memory_bytes, limits::BODIES_SHARE_OF_MEMORY)),
             replies: Room::of_bytes(limits::room_bytes(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY)),
-            turns: Room::of_turns(cores.max(1)),
+            turns: Turns::of_cores(cores),
             large: Room::of_turns(cores.max(2) * limits::LARGE_BYTES_FOR_CORE),
             admission: Admission::start(&profile, seed, metrics.clone()),
             queries: Arc::default(),

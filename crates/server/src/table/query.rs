@@ -87,7 +87,7 @@ impl TableService {
         let nothing = KeyRange::new(Vec::new(), Some(Vec::new()));
         let keys = if query.top == Some(0) { &nothing } else { &reach.keys };
         let scan = self.router.scan(keys, begin, EntityPage::visit);
-        let fill = async { Ok(self.turns.in_turns(tenant, scan).await?) };
+        let fill = async { Ok(self.turns.run(tenant, scan).await?) };
         let mut page = self.admitted(touched, exchange.deadline, fill).await?;
         if let Some(failure) = page.failure {
             return Err(failure);
@@ -97,6 +97,10 @@ impl TableService {
         }
         page.writer.page_end(&mut page.body);
         self.queries.count(kind, &self.counts(&reach.keys, &page));
+        // The body got its room by its length, and may be kept for long.
+        if page.body.capacity() - page.body.len() > limits::PAGE_STEP_BYTES {
+            page.body.shrink_to_fit();
+        }
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
         reply.headers.extend(page.next.iter().flat_map(Continuation::headers));
         reply.place = Some(place);
