@@ -36,6 +36,9 @@ pub(crate) struct DroppedTableSweeper {
     met: BTreeMap<Name, Met>,
 }
 
+/// A table that is not seen any more is remembered for so many times the time for which a dropped table is.
+const MET_KEPT: u32 = 10;
+
 /// The account and the id of a dropped table.
 type Name = (String, TableId);
 
@@ -92,13 +95,18 @@ impl DroppedTableSweeper {
         let mut remaining = BTreeSet::new();
         for (name, dropped) in self.pending() {
             match self.step(&dropped, &name, &mut large).await {
-                Ok(true) => continue,
+                Ok(true) => {
+                    self.met.remove(&name);
+                    continue;
+                }
                 Ok(false) => {}
                 Err(error) => tracing::warn!(%error, "a dropped table could not be swept; trying again"),
             }
             remaining.insert(name);
         }
-        self.met.retain(|name, _| remaining.contains(name));
+        // While a range changes hands, its tables are not seen.
+        let is_kept = |met: &Met| met.at.elapsed() < self.remembered * MET_KEPT;
+        self.met.retain(|name, met| remaining.contains(name) || is_kept(met));
         large
     }
 

@@ -127,7 +127,7 @@ impl DiskWatch {
         let (Some(directory), true) = (&self.0.directory, self.is_low()) else {
             return Ok(());
         };
-        // Asked anew: many such files may have been written since the last check.
+        // Asked again: many such files may have been written since the last check.
         let free_bytes = space(directory)?.free_bytes;
         let leaves = SORTED_FILE_LEAVES.min(self.0.reserve_bytes);
         if free_bytes.saturating_sub(length) >= leaves {

@@ -288,7 +288,7 @@ async fn a_range_that_comes_online_shows_no_row_of_a_table_that_was_dropped_mean
     at.refuses_the_table().await;
 }
 
-/// Each opening of the range reads the note again, and the drop is not counted anew from there.
+/// Each opening of the range reads the note again, and its time does not begin again there.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_table_is_forgotten_although_its_range_changes_hands_all_the_time() {
     let at = Crashing::new().await;
