@@ -14,7 +14,7 @@
 //! | `table` | makes, deletes and lists tables; moves them between services and files |
 //! | `entity` | reads and changes entities |
 //! | `stress` | drives a peak that a plan describes, and says what limits the design of the keys |
-//! | `backup`, `restore`, `copy` | copy a store, which may be in use |
+//! | `backup`, `restore`, `copy` | copy a store, which may be in use; `restore --range` restores one range |
 //! | `completions` | prints what a shell needs to complete commands |
 //!
 //! Exit codes: 0 if the command succeeded, 1 if it failed, 2 if its arguments are wrong, 3 if `stress` found that a peak is not borne.
@@ -99,8 +99,8 @@ enum Command {
     Stress(stress::Stress),
     /// Copy a store, which may be in use, into a new directory.
     Backup(stores::FromTo),
-    /// Make a new data directory from a backup.
-    Restore(stores::FromTo),
+    /// Make a new data directory from a backup, or restore one range of a directory.
+    Restore(stores::Restore),
     /// Copy a store, which may be in use, to another place.
     Copy(stores::FromTo),
     /// Print the code with which a shell completes the commands and flags of this program.
@@ -150,7 +150,7 @@ fn main() -> std::process::ExitCode {
             Err(error) => Err(error),
         },
         Command::Backup(stores) => stores::run(&stores, "backed up"),
-        Command::Restore(stores) => stores::run(&stores, "restored"),
+        Command::Restore(restore) => stores::restore(&restore),
         Command::Copy(stores) => stores::run(&stores, "copied"),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut commands(), "rangehold", &mut std::io::stdout());

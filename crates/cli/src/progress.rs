@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// How often a bar moves while nothing happens, so that it is seen that the program lives.
 const TICK: Duration = Duration::from_millis(200);
@@ -28,10 +28,33 @@ impl Progress {
         Self::of_form(is_hidden, step, "{spinner} {msg}, {elapsed}", None)
     }
 
+    /// Begins the line of a step that tells itself how far it is, by [`Self::show`].
+    pub(crate) fn telling(is_hidden: bool, step: &'static str) -> Self {
+        Self::of_form(is_hidden, step, "{spinner} {msg}, {elapsed}{left}", None)
+    }
+
+    /// Shows this text. With the part that is done and the whole, also about how long the rest takes.
+    pub(crate) fn show(&self, text: String, part: Option<(u64, u64)>) {
+        self.0.set_message(text);
+        match part {
+            Some((done, whole)) => {
+                self.0.set_length(whole);
+                self.0.set_position(done);
+            }
+            None => self.0.unset_length(),
+        }
+    }
+
+    /// How long it has been shown.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
     fn of_form(is_hidden: bool, step: &'static str, form: &str, total: Option<u64>) -> Self {
         let target = if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(total, target).with_message(step);
-        bar.set_style(ProgressStyle::with_template(form).expect("the template is well formed"));
+        let style = ProgressStyle::with_template(form).expect("the template is well formed");
+        bar.set_style(style.with_key("left", write_time_left));
         bar.enable_steady_tick(TICK);
         Self(bar)
     }
@@ -49,5 +72,13 @@ impl Progress {
     /// Removes the line.
     pub(crate) fn end(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Writes about how long the rest takes, if the whole is known and something of it is done.
+fn write_time_left(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    if state.len().is_some_and(|whole| state.pos() > 0 && state.pos() < whole) {
+        // If this fails, the line is shown without it.
+        let _ = write!(out, ", about {:#} left", HumanDuration(state.eta()));
     }
 }

@@ -1,16 +1,25 @@
-//! `rangehold backup`, `restore` and `copy`: copy a store to another place.
+//! `rangehold backup`, `restore` and `copy`: copy a store to another place, or one range of it.
 //!
-//! All three do the same: the engine's copy by checkpoint. They differ only in the word that is printed.
+//! `backup`, `restore` and `copy` do the same: the engine's copy by checkpoint. They differ only in the word that is
+//! printed. `restore --range` is another thing: it replaces the rows of one range of a directory that nobody serves.
+//!
+//! On a terminal one line shows how far the command is. Elsewhere, such as in a log, a line is printed now and then.
+
+use std::io::IsTerminal;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use indicatif::{HumanBytes, HumanCount};
 use rangehold_engine::Clock;
-use rangehold_engine::copy::{CopyReport, copy};
+use rangehold_engine::copy::{CopyReport, ObjectRows, OneRange, RangeRestored, copy};
 use rangehold_engine::store::{StoreLocation, StoreOptions};
+use rangehold_map::RangeId;
+use rangehold_protocol::object::restored;
 use serde_json::{Value, json};
 
 use crate::chance;
 use crate::output::Format;
+use crate::progress::Progress;
 
 /// The store to copy, and the new one.
 #[derive(Debug, Args)]
@@ -26,30 +35,129 @@ pub(crate) struct FromTo {
     output: Format,
 }
 
+/// The backup, and what is made of it.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    #[command(flatten)]
+    stores: FromTo,
+    /// Restore the rows of this range alone, such as r7. Then --to is a data directory that nobody serves. Its other ranges
+    /// stay as they are.
+    #[arg(long, value_name = "RANGE")]
+    range: Option<RangeId>,
+}
+
 /// How many rows are copied between two lines about progress.
 const ROWS_BETWEEN_LINES: u64 = 100_000;
 
 /// Copies a store, and prints how much was copied. `done` is the word for it.
 pub(crate) fn run(stores: &FromTo, done: &str) -> Result<()> {
-    let from = StoreLocation::parse(&stores.from)?;
-    let to = StoreLocation::parse(&stores.to)?;
+    let (from, to) = parse(stores)?;
     let seed = chance::seed()?;
-    let mut reported = 0;
-    let mut progress = |report: &CopyReport| {
-        if report.rows >= reported + ROWS_BETWEEN_LINES {
-            reported = report.rows;
-            eprintln!("{} rows, {} bytes so far", report.rows, report.bytes);
-        }
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
     let clock = Clock::system();
+    let mut shown = Shown::begin(stores.output);
+    let mut progress = |report: &CopyReport| shown.show(report);
     let copying = copy(&from, &to, StoreOptions::default(), &clock, seed, &mut progress);
-    let report = runtime.block_on(copying)?;
+    let report = runtime()?.block_on(copying);
+    shown.end();
+    let report = report?;
     match stores.output {
         Format::Json => println!("{:#}", json(&report, &from, &to)),
         Format::Text => println!("{done} {} from {from} to {to}", amount(&report)),
     }
     Ok(())
+}
+
+/// Makes a new store of a backup, or restores one range.
+pub(crate) fn restore(restore: &Restore) -> Result<()> {
+    let stores = &restore.stores;
+    let Some(range) = restore.range else { return run(stores, "restored") };
+    let (from, to) = parse(stores)?;
+    let clock = Clock::system();
+    let objects = ObjectRows {
+        uses: |key, row| restored::uses(key, row).map_err(|error| error.message),
+        counted_on: |key, row| restored::counted_on(key, row).map_err(|error| error.message),
+        folder_count: |key, row| restored::folder_count(key, row).map_err(|error| error.message),
+    };
+    let one = OneRange { range, objects, clock: &clock, seed: chance::seed()? };
+    let mut shown = Shown::begin(stores.output);
+    let mut progress = |report: &CopyReport| shown.show(report);
+    let done = runtime()?.block_on(one.restore(&from, &to, StoreOptions::default(), &mut progress));
+    shown.end();
+    let done = done?;
+    match stores.output {
+        Format::Json => println!("{:#}", json_of_range(&done, range, &from, &to)),
+        Format::Text => {
+            println!("restored {} of {range} from {from} into {to}", amount(&done.copied));
+            println!("{range} is as of the backup now; the other ranges of {to} are as they were");
+            for damaged in &done.damaged {
+                println!(
+                    "{damaged} is damaged too, and has rows about large objects of {range}: restore it from the backup as well; if \
+                     its own file is put back instead, the server deletes the bytes of restored objects"
+                );
+            }
+            if done.copied.rows == 0 {
+                println!("the backup has no row with a key of {range}, so {range} is empty");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parse(stores: &FromTo) -> Result<(StoreLocation, StoreLocation)> {
+    Ok((StoreLocation::parse(&stores.from)?, StoreLocation::parse(&stores.to)?))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")
+}
+
+/// How far a command is: one line that changes on a terminal, and else a line for each [`ROWS_BETWEEN_LINES`].
+struct Shown {
+    line: Option<Progress>,
+    reported: u64,
+}
+
+impl Shown {
+    fn begin(output: Format) -> Self {
+        let is_seen = output == Format::Text && std::io::stderr().is_terminal();
+        Self {
+            line: is_seen.then(|| Progress::telling(false, "taking the moments of all ranges")),
+            reported: 0,
+        }
+    }
+
+    fn show(&mut self, report: &CopyReport) {
+        if let Some(line) = &self.line {
+            let rest = report.ranges < report.ranges_total && report.files_bytes > 0;
+            line.show(so_far(report, line), rest.then_some((report.files_bytes_done, report.files_bytes)));
+        } else if report.rows >= self.reported + ROWS_BETWEEN_LINES {
+            self.reported = report.rows;
+            eprintln!("{} rows, {} bytes so far", report.rows, report.bytes);
+        }
+    }
+
+    fn end(self) {
+        if let Some(line) = self.line {
+            line.end();
+        }
+    }
+}
+
+fn so_far(report: &CopyReport, line: &Progress) -> String {
+    let bytes = report.bytes + report.chunk_bytes;
+    let seconds = line.elapsed().as_secs_f64().max(0.001);
+    let chunks = match report.chunks {
+        0 => String::new(),
+        chunks => format!(", {} files of large objects", HumanCount(chunks)),
+    };
+    format!(
+        "{}/{} ranges, {} rows{chunks}, {}, {}/s",
+        report.ranges,
+        report.ranges_total,
+        HumanCount(report.rows),
+        HumanBytes(bytes),
+        HumanBytes((bytes as f64 / seconds) as u64)
+    )
 }
 
 fn amount(report: &CopyReport) -> String {
@@ -69,4 +177,14 @@ fn json(report: &CopyReport, from: &StoreLocation, to: &StoreLocation) -> Value 
         "object_files": report.chunks,
         "object_bytes": report.chunk_bytes,
     })
+}
+
+fn json_of_range(done: &RangeRestored, range: RangeId, from: &StoreLocation, to: &StoreLocation) -> Value {
+    let mut json = json(&done.copied, from, to);
+    json["range"] = range.to_string().into();
+    json["map_version"] = done.map_version.into();
+    json["database"] = done.database.to_string().into();
+    json["replaced_database"] = done.replaced.to_string().into();
+    json["damaged_ranges"] = done.damaged.iter().map(ToString::to_string).collect();
+    json
 }

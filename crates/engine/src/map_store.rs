@@ -22,7 +22,7 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
-use rangehold_map::{ChangeRefused, DatabaseName, Generation, Intent, RangeId, RangeMap};
+use rangehold_map::{ChangeRefused, DatabaseName, Generation, Intent, RangeEntry, RangeId, RangeMap};
 use tokio::sync::{Mutex, watch};
 
 pub use self::error::{BadMap, MapError};
@@ -94,6 +94,12 @@ pub(crate) async fn living(objects: Arc<dyn ObjectStore>) -> Result<BTreeSet<Str
 /// The database of the attempt with this number to make `range`, an heir of a split or a merge.
 pub(crate) fn heir(range: RangeId, attempt: u64) -> DatabaseName {
     DatabaseName { range, generation: Generation::FIRST, attempt }
+}
+
+/// The database of the attempt with this number to restore the range of this entry from a backup. It is named after the
+/// generation in which the range will be, and no change makes a database for a generation but the first.
+pub(crate) fn restored(entry: &RangeEntry, attempt: u64) -> DatabaseName {
+    DatabaseName { range: entry.id, generation: entry.generation.next(), attempt }
 }
 
 /// The paths of all attempts to make a range.

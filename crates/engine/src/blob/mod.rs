@@ -51,6 +51,7 @@ use in_use::InUse;
 pub use in_use::UnderWay;
 pub use read::BlobStream;
 use rows::Rows;
+pub(crate) use rows::note_user;
 pub use run::crc32c_of;
 pub use write::BlobWriter;
 
@@ -250,7 +251,7 @@ enum Refused {
 }
 
 /// The directory of a blob.
-fn directory_of(blob: BlobId) -> Path {
+pub(crate) fn directory_of(blob: BlobId) -> Path {
     Path::from(format!("{BLOBS}/{blob}"))
 }
 

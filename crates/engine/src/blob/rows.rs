@@ -78,6 +78,24 @@ pub(super) fn referred(before: Rows) -> Option<(Rows, ())> {
     Some((after, ()))
 }
 
+/// One user more, also of a blob that is dead or of which nothing is stored: a row that names it was restored, and its
+/// files with it.
+fn restored(before: Rows) -> Rows {
+    let users = before.state.map_or(0, |state| state.users);
+    let users = if before.is_user { users.max(1) } else { users + 1 };
+    Rows { state: Some(State { users }), is_user: true }
+}
+
+/// What has to be written into the two rows of a blob so that the user is one of its users.
+pub(crate) fn note_user(
+    blob: BlobId,
+    rows: &[Option<Bytes>],
+    keys: &[Vec<u8>],
+) -> Result<RowChanges, Damaged> {
+    let before = Rows::decode(blob, rows)?;
+    Ok(before.changes(restored(before), keys))
+}
+
 /// One user less. Also says whether the blob is dead now and still has its state row.
 pub(super) fn released(before: Rows) -> (Rows, bool) {
     let users = before.state.map_or(0, |state| state.users);

@@ -32,6 +32,7 @@
 //! | `record` | the commit point of a split and a merge |
 //! | `intent` | what is written into the map |
 //! | `hand_over` | a move |
+//! | `unserved` | undoing a change whose ranges cannot be opened |
 
 mod clone;
 mod error;
@@ -42,6 +43,7 @@ mod parents;
 mod record;
 mod replacement;
 mod table;
+mod unserved;
 mod walk;
 
 use std::time::Duration;
@@ -53,6 +55,7 @@ pub(crate) use hand_over::{hand_over, undo_broken_off};
 pub(crate) use intent::begin;
 pub(crate) use parents::{end_all, get_ready, settle_retired};
 pub(crate) use replacement::Replacement;
+pub(crate) use unserved::undo_unserved;
 pub(crate) use walk::{make, resume};
 
 /// What a change did.

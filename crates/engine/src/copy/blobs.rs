@@ -8,7 +8,8 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::moments::Moments;
-use super::{CopyError, CopyReport, while_there_is_room};
+use super::rows::while_there_is_room;
+use super::{CopyError, CopyReport};
 use crate::blob::{self, BLOBS};
 use crate::error::Damaged;
 use crate::limits::BLOB_BLOCKS_AT_ONCE;
@@ -36,7 +37,8 @@ pub(super) async fn copy_blobs(
     Ok(())
 }
 
-async fn copy_file(
+/// Copies one file, and checks each of its blocks.
+pub(super) async fn copy_file(
     moments: &mut Moments,
     from: &dyn ObjectStore,
     to: &dyn ObjectStore,

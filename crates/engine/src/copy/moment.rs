@@ -15,9 +15,12 @@
 //!   6 delete the checkpoint
 //! ```
 
+use bytes::Bytes;
+use rangehold_map::key::KIND_RANGE_META;
+use rangehold_map::{KeyRange, RangeEntry, RangeId};
 use slatedb::admin::{Admin, AdminBuilder};
 use slatedb::config::{CheckpointOptions, DbReaderOptions, ScanOptions};
-use slatedb::{CheckpointCreateResult, DbIterator, DbReader, DbReaderMode};
+use slatedb::{CheckpointCreateResult, DbIterator, DbReader, DbReaderMode, KeyValue};
 use tokio::time::Instant;
 
 use super::CopyError;
@@ -28,6 +31,9 @@ use crate::limits::{
 };
 use crate::range::Identity;
 use crate::store::{Store, check_log, damaged_file};
+
+/// Rows that a range keeps about itself: keys and values.
+pub(super) type OwnRows = Vec<(Bytes, Bytes)>;
 
 /// One moment of a range, held while its rows are read.
 pub(super) struct Moment {
@@ -41,13 +47,13 @@ pub(super) struct Moment {
 impl Moment {
     /// Finds a moment at or after the call, by the steps in the module's description.
     pub(super) async fn hold(
-        source: &Store,
+        store: &Store,
         identity: &Identity,
         databases: &Databases,
     ) -> Result<Self, CopyError> {
         let path = identity.path();
-        let failed = |source| CopyError::Read { range: identity.id, source };
-        let admin = AdminBuilder::new(path.as_str(), source.object_store())
+        let failed = |source| CopyError::read(store, identity.id, source);
+        let admin = AdminBuilder::new(path.as_str(), store.object_store())
             .with_system_clock(databases.clock.for_database())
             .with_seed(databases.seed)
             .build();
@@ -63,7 +69,7 @@ impl Moment {
                 })
                 .await
                 .map_err(|error| failed(read_error(error)))?;
-            match Self::begin(source, &path, &admin, &checkpoint, databases).await {
+            match Self::begin(store, &path, &admin, &checkpoint, databases).await {
                 Ok(Some((reader, rows))) => {
                     return Ok(Self { admin, checkpoint, reader, rows, renewed: Instant::now() });
                 }
@@ -121,6 +127,38 @@ impl Moment {
         Ok(None)
     }
 
+    /// Reads the rows that the range keeps about itself, which come first, and goes on at the key `low`. If the first row
+    /// there was read already, returns it too.
+    pub(super) async fn begin_at(
+        &mut self,
+        low: &[u8],
+    ) -> Result<(OwnRows, Option<KeyValue>), slatedb::Error> {
+        let (own, first) = self.own_rows().await?;
+        if first.as_ref().is_some_and(|row| *row.key < *low) {
+            self.rows.seek(low).await?;
+            return Ok((own, None));
+        }
+        Ok((own, first))
+    }
+
+    /// Reads the rows that the range keeps about itself, which come first, and the row after them. No other file is read, so
+    /// this works as well if a file with other rows is damaged.
+    pub(super) async fn own_rows(&mut self) -> Result<(OwnRows, Option<KeyValue>), slatedb::Error> {
+        let mut own = OwnRows::new();
+        while let Some(row) = self.rows.next().await? {
+            if row.key.first() != Some(&KIND_RANGE_META) {
+                return Ok((own, Some(row)));
+            }
+            own.push((row.key, row.value));
+        }
+        Ok((own, None))
+    }
+
+    /// The bytes of the sorted files that it reads.
+    pub(super) fn files_bytes(&self) -> u64 {
+        self.reader.manifest().all_sst_views().map(|file| file.estimate_size()).sum()
+    }
+
     pub(super) async fn renew_when_due(&mut self) -> Result<(), slatedb::Error> {
         if self.renewed.elapsed() >= CHECKPOINT_RENEWED_EVERY {
             self.admin.refresh_checkpoint(self.checkpoint.id, Some(CHECKPOINT_LIFETIME)).await?;
@@ -133,6 +171,48 @@ impl Moment {
         // If this fails, nothing is lost, since the reader wrote nothing.
         let _ = self.reader.close().await;
         forget(&self.admin, &self.checkpoint).await;
+    }
+}
+
+/// The rows with some of the keys of a range, as of one moment.
+pub(super) struct HeldRows<'a> {
+    store: &'a Store,
+    range: RangeId,
+    keys: KeyRange,
+    moment: Moment,
+    /// Comes before those that the moment will show.
+    first: Option<KeyValue>,
+}
+
+impl<'a> HeldRows<'a> {
+    pub(super) async fn hold(
+        store: &'a Store,
+        entry: &RangeEntry,
+        keys: KeyRange,
+        databases: &Databases,
+    ) -> Result<Self, CopyError> {
+        let mut moment = Moment::hold(store, &Identity::of(entry), databases).await?;
+        match moment.begin_at(keys.low()).await {
+            Ok((_, first)) => Ok(Self { store, range: entry.id, keys, moment, first }),
+            Err(error) => {
+                moment.release().await;
+                Err(CopyError::reading(store, entry.id)(error))
+            }
+        }
+    }
+
+    pub(super) async fn next(&mut self) -> Result<Option<KeyValue>, CopyError> {
+        let unreadable = CopyError::reading(self.store, self.range);
+        self.moment.renew_when_due().await.map_err(&unreadable)?;
+        let row = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.moment.rows.next().await.map_err(&unreadable)?,
+        };
+        Ok(row.filter(|row| self.keys.contains(&row.key)))
+    }
+
+    pub(super) async fn release(self) {
+        self.moment.release().await;
     }
 }
 

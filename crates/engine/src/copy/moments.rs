@@ -9,36 +9,39 @@ use std::collections::BTreeMap;
 use futures::StreamExt;
 use rangehold_map::key::{KIND_BLOB, KIND_CATALOGUE, KIND_OBJECT};
 use rangehold_map::{KeyRange, RangeEntry, RangeId, RangeMap};
+use slatedb::KeyValue;
 use tokio::time::sleep;
 
-use super::CopyError;
-use super::moment::Moment;
+use super::moment::{Moment, OwnRows};
+use super::{CopyError, location};
 use crate::blob::Hold;
 use crate::database::Databases;
-use crate::error::read_error;
 use crate::limits::{MOMENTS_AGAIN_AFTER, MOMENTS_ATTEMPTS_MAX, OPENINGS_AT_ONCE_MAX};
 use crate::map_store;
 use crate::range::Identity;
-use crate::store::{Store, StoreLocation};
+use crate::store::Store;
 
 /// Moments of ranges, each with the entry that the map had for the range; and the hold of all blobs.
-#[derive(Default)]
 pub(super) struct Moments {
+    source: Store,
+    /// Only ranges with some of these keys count.
+    keys: KeyRange,
     held: BTreeMap<RangeId, (RangeEntry, Moment)>,
     blobs: Option<Hold>,
 }
 
 impl Moments {
-    /// Takes a moment of each range of the source. Returns them with the version of the map to which all of them
-    /// belong.
+    /// Takes a moment of each range of the source with some of `keys`. Returns them with the version of the map to which
+    /// all of them belong.
     pub(super) async fn hold(
-        from: &StoreLocation,
         source: &Store,
+        keys: &KeyRange,
         databases: &Databases,
     ) -> Result<(RangeMap, Self), CopyError> {
         let blobs = Hold::place(source.object_store(), &databases.clock).await?;
-        let mut moments = Self { blobs: Some(blobs), ..Self::default() };
-        let held = moments.hold_all(from, source, databases).await;
+        let mut moments =
+            Self { source: source.clone(), keys: keys.clone(), held: BTreeMap::new(), blobs: Some(blobs) };
+        let held = moments.hold_all(source, databases).await;
         match held {
             Ok(map) => Ok((map, moments)),
             Err(error) => {
@@ -48,15 +51,10 @@ impl Moments {
         }
     }
 
-    async fn hold_all(
-        &mut self,
-        from: &StoreLocation,
-        source: &Store,
-        databases: &Databases,
-    ) -> Result<RangeMap, CopyError> {
+    async fn hold_all(&mut self, source: &Store, databases: &Databases) -> Result<RangeMap, CopyError> {
         let objects = source.object_store();
         let load = async || -> Result<RangeMap, CopyError> {
-            map_store::load(&objects).await?.ok_or_else(|| CopyError::NeverServed { from: from.clone() })
+            map_store::load(&objects).await?.ok_or_else(|| CopyError::NeverServed { from: location(source) })
         };
         let mut map = load().await?;
         let mut changing = None;
@@ -64,7 +62,8 @@ impl Moments {
             let failed = self.hold_missing(&map, source, databases).await;
             let newer = load().await?;
             let is_steady = newer == map;
-            changing = newer.entries().iter().find(|entry| entry.intent.is_some()).map(|entry| entry.id);
+            changing =
+                newer.overlapping(&self.keys).find(|entry| entry.intent.is_some()).map(|entry| entry.id);
             if is_steady {
                 failed?;
                 if changing.is_none() {
@@ -75,8 +74,8 @@ impl Moments {
             map = newer;
         }
         Err(match changing {
-            Some(range) => CopyError::Changing { from: from.clone(), range },
-            None => CopyError::MapChanged { from: from.clone() },
+            Some(range) => CopyError::Changing { from: location(source), range },
+            None => CopyError::MapChanged { from: location(source) },
         })
     }
 
@@ -94,7 +93,8 @@ impl Moments {
         let is_wanted = |entry: &RangeEntry| map.get(entry.id) == Some(entry);
         self.give_up(|entry| !is_wanted(entry)).await;
         let is_missing = |held: &BTreeMap<_, _>, entry: &&RangeEntry| !held.contains_key(&entry.id);
-        let steady = || map.entries().iter().filter(|entry| entry.intent.is_none());
+        let keys = self.keys.clone();
+        let steady = || map.overlapping(&keys).filter(|entry| entry.intent.is_none());
         if !steady().any(|entry| is_missing(&self.held, &entry)) {
             return Ok(());
         }
@@ -138,16 +138,39 @@ impl Moments {
         self.held.get_mut(&range).map(|(_, moment)| moment)
     }
 
+    /// The bytes of the sorted files of all moments.
+    pub(super) fn files_bytes(&self) -> u64 {
+        self.held.values().map(|(_, moment)| moment.files_bytes()).sum()
+    }
+
     /// Renews the checkpoints that are due, and the hold.
     pub(super) async fn renew_when_due(&mut self) -> Result<(), CopyError> {
         for (range, (_, moment)) in &mut self.held {
             let renewed = moment.renew_when_due().await;
-            renewed.map_err(|error| CopyError::Read { range: *range, source: read_error(error) })?;
+            renewed.map_err(CopyError::reading(&self.source, *range))?;
         }
         if let Some(blobs) = &mut self.blobs {
             blobs.renew_when_due().await?;
         }
         Ok(())
+    }
+
+    /// The rows that a range keeps about itself, from its moment. Its other rows then begin with the first of `keys`;
+    /// returns that one too if it was read already.
+    pub(super) async fn begin_at(
+        &mut self,
+        range: RangeId,
+        keys: &KeyRange,
+    ) -> Result<(OwnRows, Option<KeyValue>), CopyError> {
+        let (_, moment) = self.held.get_mut(&range).expect("a moment of each range was taken");
+        let begun = moment.begin_at(keys.low()).await;
+        begun.map_err(CopyError::reading(&self.source, range))
+    }
+
+    /// The next row of a range, from its moment.
+    pub(super) async fn next_of(&mut self, range: RangeId) -> Result<Option<KeyValue>, CopyError> {
+        let (_, moment) = self.held.get_mut(&range).expect("a moment of each range was taken");
+        moment.rows.next().await.map_err(CopyError::reading(&self.source, range))
     }
 
     /// Gives up the moment of one range.

@@ -130,9 +130,12 @@ impl Databases {
     }
 }
 
+/// Where the directories of all databases are.
+pub(crate) const RANGES: &str = "ranges";
+
 /// The path of a database.
 pub(crate) fn database_path(name: DatabaseName) -> String {
-    format!("ranges/{name}")
+    format!("{RANGES}/{name}")
 }
 
 /// One database: where it is, and which rows are left out when it is compacted.

@@ -17,13 +17,20 @@
 //! checkpoint that could be looked at, so for such a database only 1, 2 and 4 are checked. A deletion that was broken off may also leave *older* manifests,
 //! since a directory lists its files in any order, and such a manifest may name checkpoints that nothing
 //! holds any more. A mark shows such a deletion: where the mark is, 3 held once and is not checked again.
+//!
+//! The newest manifest of a dead database may be damaged: that is why a range is restored from a backup. The manifest is
+//! deleted, and the one before it counts, if the collector has left one. That one names all that a later one pins in other databases,
+//! since a database borrows only when it is made. It may lack checkpoints that others hold here: for these 4 stands, and a backup
+//! of this database may fail. If no sound manifest is left, what the database pins in others stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 
+use futures::TryStreamExt;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
+use slatedb::manifest::VersionedManifest;
 use thiserror::Error;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -31,14 +38,12 @@ use super::garbage::{self, Due};
 use super::limits::{BURIAL_POLL, UNUSED_BEFORE_BURIAL};
 use super::records::Records;
 use super::step_is_done;
-use crate::database::{Databases, lenders};
+use crate::database::{Databases, RANGES, lenders};
 use crate::error::with_causes;
 use crate::map_store::MapError;
 use crate::steps::SpaceStep;
-use crate::store::{ObjectError, Store};
+use crate::store::{ObjectError, Store, damaged_file};
 
-/// Where the directories of all databases are.
-const RANGES: &str = "ranges";
 /// An object that the engine below puts into a database before it deletes the first file, and deletes last.
 const DELETION_MARK: &str = ".deleting";
 
@@ -133,16 +138,21 @@ impl Burial {
     ) -> Result<Vec<String>, BurialError> {
         let mut buried = Vec::new();
         loop {
-            let before = buried.len();
+            let (before, mut failed) = (buried.len(), None);
             // Children have greater numbers than their parents, so most of them are buried in one round.
             for path in due.iter().rev() {
-                if bury_one(databases, store, path).await? {
-                    self.dead_since.remove(path);
-                    buried.push(path.clone());
+                match bury_one(databases, store, path).await {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        self.dead_since.remove(path);
+                        buried.push(path.clone());
+                    }
+                    // One that cannot be buried must not keep the others.
+                    Err(error) => failed = Some(error),
                 }
             }
             if buried.len() == before {
-                return Ok(buried);
+                return failed.map_or(Ok(buried), Err);
             }
             due.retain(|path| !buried.contains(path));
         }
@@ -188,7 +198,7 @@ async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BT
 async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bool, BurialError> {
     let failed = BurialError::of(path);
     let admin = databases.admin(path);
-    if databases.manifest(path).await.map_err(&failed)?.is_none() {
+    if sound_manifest(databases, path).await?.is_none() {
         databases.delete_objects(path).await?;
     } else if deletion_was_begun(databases, path).await? {
         admin.delete_db(true).await.map_err(&failed)?;
@@ -205,6 +215,29 @@ async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bo
     store.remove_directory(path).await.map_err(ObjectError::while_doing("removing", &path))?;
     step_is_done(databases, SpaceStep::Buried, path).await;
     Ok(true)
+}
+
+/// The newest manifest that is not damaged; `None` if there is none. Damaged ones after it are deleted.
+async fn sound_manifest(databases: &Databases, path: &str) -> Result<Option<VersionedManifest>, BurialError> {
+    loop {
+        let error = match databases.manifest(path).await {
+            Ok(manifest) => return Ok(manifest),
+            Err(error) => error,
+        };
+        let Some(damaged) = damaged_file(&error).cloned() else {
+            return Err(BurialError::of(path)(error));
+        };
+        let directory = Path::from(format!("{path}/manifest"));
+        let listing = ObjectError::while_doing("listing", &directory);
+        let listed = databases.objects.list(Some(&directory)).map_ok(|object| object.location);
+        let files: Vec<Path> = listed.try_collect().await.map_err(listing)?;
+        let newest = files.into_iter().filter(|file| file.extension() == Some("manifest")).max();
+        let Some(newest) = newest.filter(|file| damaged.file.ends_with(file.as_ref())) else {
+            return Err(BurialError::of(path)(error));
+        };
+        tracing::info!(file = %newest, "deleted a damaged manifest of a database that no range uses");
+        databases.objects.delete(&newest).await.map_err(ObjectError::while_doing("deleting", &newest))?;
+    }
 }
 
 /// Whether all conditions held once, and the deletion of the database was begun and broken off. Then its

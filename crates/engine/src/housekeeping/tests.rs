@@ -484,3 +484,34 @@ async fn a_database_that_was_left_is_not_touched() {
     assert_eq!(files(world.directory.path()), before);
     assert!(world.databases.housekeeper.rewrite(&world.ranges[0].path).await.is_err());
 }
+
+/// A range whose manifest is damaged is restored into another database. The damaged one still pins the files of the
+/// range that was split, and another database was left beside it.
+#[tokio::test(start_paused = true)]
+async fn a_dead_database_with_a_damaged_manifest_is_buried_and_keeps_no_other() {
+    let mut world = World::new().await;
+    for number in 0..200 {
+        world.put(key(number), value(number)).await;
+    }
+    world.flush_all().await;
+    world.split(key(100), true).await;
+    let lost = world.ranges.remove(0);
+    world.databases.housekeeper.leave(&lost.path).await;
+    lost.db.close().await.unwrap();
+    let mut manifests = files(&world.directory.path().join(&lost.path).join("manifest"));
+    manifests.sort();
+    let newest = manifests.pop().unwrap();
+    let mut bytes = fs::read(&newest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&newest, bytes).unwrap();
+    let path = world.next_path();
+    let db = database::create(&world.databases, &place(&path)).await.unwrap();
+    world.ranges.insert(0, Range { path, low: Vec::new(), db });
+    for number in 0..100 {
+        world.put(key(number), value(number)).await;
+    }
+    world.pass(900).await;
+    assert_eq!(world.directories(), world.living());
+    world.check().await;
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rangehold_map::{KeyRange, RangeEntry, RangeId};
 
 use super::PartitionServer;
+use crate::database::database_path;
 use crate::error::{Damaged, ReadError, with_causes};
 use crate::range::Range;
 
@@ -16,14 +17,28 @@ pub(super) struct Unopened {
     damage: Damaged,
 }
 
+/// Whether a text names the database at `path`, and not one whose path begins with it.
+fn is_named(text: &str, path: &str) -> bool {
+    text.split(path).skip(1).any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+}
+
 impl PartitionServer {
-    /// Notes that a range could not be opened. The note goes when the server serves its keys.
+    /// Notes that a range could not be opened. The note goes when the server serves its keys. The damage may be that of another
+    /// range, with which this one was about to be merged.
     pub(crate) fn note_damaged(&self, entry: &RangeEntry, damage: &Damaged) {
-        tracing::error!(
-            range = %entry.id, damage = with_causes(damage),
-            "the range cannot be opened; the others are served. Bring the file back, or restore a backup into an empty \
-             directory with `rangehold restore`"
-        );
+        let why = with_causes(damage);
+        if is_named(&why, &database_path(entry.place.database)) {
+            tracing::error!(
+                range = %entry.id, damage = why,
+                "the range cannot be opened; the others are served. Bring the file back, or stop the service and restore this \
+                 range from a backup with `rangehold restore --range`"
+            );
+        } else {
+            tracing::error!(
+                range = %entry.id, damage = why,
+                "the range waits for the end of a change, and the damaged file is that of another range: mend or restore that one"
+            );
+        }
         let mut unopened = self.0.unopened.lock();
         unopened.retain(|other| other.range != entry.id);
         unopened.push(Unopened { range: entry.id, keys: entry.keys.clone(), damage: damage.clone() });
@@ -68,5 +83,18 @@ impl PartitionServer {
     /// Whether a range with some of these keys could not be opened.
     pub(crate) fn has_damaged(&self, keys: &KeyRange) -> bool {
         self.0.unopened.lock().iter().any(|unopened| !unopened.keys.intersect(keys).is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_named;
+
+    #[test]
+    fn damage_names_its_own_database_only() {
+        let damage = "the file /data/ranges/3-1-12/manifest/7.manifest is damaged";
+        assert!(is_named(damage, "ranges/3-1-12"));
+        assert!(!is_named(damage, "ranges/3-1-1"));
+        assert!(is_named("there is no database at ranges/3-1-1", "ranges/3-1-1"));
     }
 }

@@ -124,6 +124,7 @@ pub(crate) fn decode_record(value: &[u8]) -> Option<RecordName> {
 }
 
 /// What the meta rows of a database say, apart from its dropped tables.
+#[derive(Debug, Default)]
 pub(super) struct Meta {
     /// No timestamp at or above it was ever given out.
     pub(super) reserved: Timestamp,
@@ -137,56 +138,62 @@ pub(super) struct Meta {
 
 /// Reads the meta rows of a database that was just opened, and adds its dropped tables to `dropped`.
 pub(super) async fn load(db: &Db, dropped: &DroppedTables) -> Result<Meta, ReadError> {
-    let mut meta = Meta {
-        reserved: Timestamp::default(),
-        retired: None,
-        closed: BTreeSet::new(),
-        fences: BTreeMap::new(),
-    };
+    let mut meta = Meta::default();
     let mut rows =
         stored::scan(db, &KeyRange::prefix(&[KIND_RANGE_META]), DurabilityLevel::Remote, true).await?;
     while let Some(row) = stored::next(&mut rows).await? {
-        if row.key.starts_with(RESERVATIONS) {
-            meta.reserved = meta.reserved.max(time_of(&row)?);
-        } else if row.key.starts_with(DROPPED_TABLES) {
-            let (account, table) = decode_dropped_key(&row.key).map_err(|error| {
-                ReadError::Damaged(Damaged::new(format!("a range's note of a dropped table: {error}")))
-            })?;
-            dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
-        } else if row.key.starts_with(CLOSED_BUCKETS) {
-            meta.closed.insert(decode_bucket_key(&row.key).map_err(|error| {
-                ReadError::Damaged(Damaged::new(format!("a range's note of a closed bucket: {error}")))
-            })?);
-        } else if row.key.starts_with(FENCES) {
-            let bucket = decode_bucket_key(&row.key).map_err(|error| {
-                ReadError::Damaged(Damaged::new(format!("a range's note of a fence: {error}")))
-            })?;
-            let fence = row.value.as_ref().try_into().map_err(|_| unknown_meta(&row))?;
-            meta.fences.insert(bucket, u64::from_be_bytes(fence));
-        } else if row.key == RETIREMENT {
-            meta.retired = Some(decode_record(&row.value).ok_or_else(|| unknown_meta(&row))?);
-        } else if row.key != NEWEST_FILE_KEY {
-            return Err(unknown_meta(&row));
-        }
+        meta.take(&row.key, &row.value, dropped)?;
     }
     Ok(meta)
 }
 
+impl Meta {
+    /// Adds what one row says; a dropped table is added to `dropped`.
+    pub(super) fn take(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        dropped: &DroppedTables,
+    ) -> Result<(), ReadError> {
+        if key.starts_with(RESERVATIONS) {
+            self.reserved = self.reserved.max(time_of(key, value)?);
+        } else if key.starts_with(DROPPED_TABLES) {
+            let (account, table) = decode_dropped_key(key).map_err(|error| {
+                ReadError::Damaged(Damaged::new(format!("a range's note of a dropped table: {error}")))
+            })?;
+            dropped.insert(DroppedTable::new(&account, table, time_of(key, value)?));
+        } else if key.starts_with(CLOSED_BUCKETS) {
+            self.closed.insert(decode_bucket_key(key).map_err(|error| {
+                ReadError::Damaged(Damaged::new(format!("a range's note of a closed bucket: {error}")))
+            })?);
+        } else if key.starts_with(FENCES) {
+            let bucket = decode_bucket_key(key).map_err(|error| {
+                ReadError::Damaged(Damaged::new(format!("a range's note of a fence: {error}")))
+            })?;
+            let fence = value.try_into().map_err(|_| unknown_meta(key, value))?;
+            self.fences.insert(bucket, u64::from_be_bytes(fence));
+        } else if key == RETIREMENT {
+            self.retired = Some(decode_record(value).ok_or_else(|| unknown_meta(key, value))?);
+        } else if key != NEWEST_FILE_KEY {
+            return Err(unknown_meta(key, value));
+        }
+        Ok(())
+    }
+}
+
 /// The error for a meta row that this program does not know. It must not ignore the row, so it must not go on.
-fn unknown_meta(row: &slatedb::KeyValue) -> ReadError {
-    let key = row.key.as_ref();
-    let bytes = row.value.len();
+fn unknown_meta(key: &[u8], value: &[u8]) -> ReadError {
+    let bytes = value.len();
     ReadError::Damaged(Damaged::new(format!(
         "the meta row {key:02x?} of a range ({bytes} bytes) is unknown: it is damaged, or of a later release"
     )))
 }
 
-fn time_of(row: &slatedb::KeyValue) -> Result<Timestamp, ReadError> {
-    decode_time(&row.value).ok_or_else(|| {
+fn time_of(key: &[u8], value: &[u8]) -> Result<Timestamp, ReadError> {
+    decode_time(value).ok_or_else(|| {
         ReadError::Damaged(Damaged::new(format!(
-            "the meta row {:02x?} of a range has a value of {} bytes, not the 8 of a time",
-            row.key.as_ref(),
-            row.value.len()
+            "the meta row {key:02x?} of a range has a value of {} bytes, not the 8 of a time",
+            value.len()
         )))
     })
 }

@@ -20,6 +20,7 @@ mod dropped;
 mod fences;
 mod flush;
 mod gate;
+mod inheritance;
 mod load;
 mod meta;
 mod newest;
@@ -39,13 +40,12 @@ mod unflushed;
 mod walk;
 mod write;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use rangehold_map::load::LoadPolicy;
-use rangehold_map::{BucketId, DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
+use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, Timestamp};
 use slatedb::Db;
 
 pub(crate) use cache::RowBudget;
@@ -54,6 +54,7 @@ pub(crate) use dropped::Remains;
 use fences::Fences;
 use gate::Gate;
 pub(crate) use gate::{Frozen, HeldBytes};
+pub(crate) use inheritance::Inheritance;
 use load::Meter;
 pub use load::{RangeGlance, RangeSeen};
 pub(crate) use open::OpenRanges;
@@ -104,19 +105,6 @@ pub(crate) struct RangeContext {
     pub(crate) rows: Arc<RowBudget>,
     /// The rules that say when its load is hot, and why.
     pub(crate) load: Arc<LoadPolicy>,
-}
-
-/// What a range takes over from the ranges whose keys it got.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Inheritance {
-    /// The range gives no timestamp up to and including this one.
-    pub(crate) high_water: Timestamp,
-    /// Tables whose rows it must not show, each with its account and the time when it was dropped.
-    pub(crate) dropped: Vec<(String, TableId, Timestamp)>,
-    /// Buckets to which it must not let writes.
-    pub(crate) closed: BTreeSet<BucketId>,
-    /// Buckets and the changes of their folders that a write must have seen.
-    pub(crate) fences: BTreeMap<BucketId, u64>,
 }
 
 /// A range that a server holds.

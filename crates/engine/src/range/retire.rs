@@ -163,15 +163,7 @@ impl Range {
     /// Writes what was inherited into the range's own rows, so that the change record is not needed any more.
     pub(crate) async fn save_inheritance(&self, inheritance: &Inheritance) -> Result<(), ReadError> {
         let mut batch = WriteBatch::new();
-        // A reservation lies above every timestamp that was given.
-        let reserved = inheritance.high_water.next();
-        batch.put(meta::reservation_key(meta::INHERITED), meta::encode_time(reserved));
-        for (account, table, at) in &inheritance.dropped {
-            batch.put(meta::dropped_key(account, *table), meta::encode_time(*at));
-        }
-        for bucket in &inheritance.closed {
-            batch.put(meta::closed_key(*bucket), []);
-        }
+        inheritance.write_into(&mut batch);
         // The range is served by now: a fence may have been raised since, and its note is not lowered.
         let _noting = self.hold_fences().await;
         let fences = self.fences();
@@ -210,24 +202,4 @@ impl Range {
 async fn in_time<T>(step: impl Future<Output = T>) -> Result<T, ReadError> {
     let late = ReadError::Unavailable(Reason::Found("its rows could not be saved in time (a full disk?)"));
     timeout(SAVED_WITHIN, step).await.map_err(|_| late)
-}
-
-impl Inheritance {
-    /// What a merged range takes over: the later of the two high-water marks, the dropped tables and
-    /// the closed buckets of both, and the higher fence of each bucket.
-    pub(crate) fn union(self, other: Self) -> Self {
-        let mut dropped = self.dropped;
-        for table in other.dropped {
-            if !dropped.iter().any(|(account, id, _)| (account, id) == (&table.0, &table.1)) {
-                dropped.push(table);
-            }
-        }
-        let closed = self.closed.union(&other.closed).copied().collect();
-        let mut fences = self.fences;
-        for (bucket, fence) in other.fences {
-            let own = fences.entry(bucket).or_default();
-            *own = fence.max(*own);
-        }
-        Self { high_water: self.high_water.max(other.high_water), dropped, closed, fences }
-    }
 }

@@ -250,6 +250,11 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the directory may have objects; see [`Self::mark_objects`].
+    pub(crate) fn has_objects(&self) -> bool {
+        *self.0.has_objects.lock()
+    }
+
     /// The objects, for SlateDB and the map.
     pub fn object_store(&self) -> Arc<dyn ObjectStore> {
         Arc::clone(&self.0.objects)

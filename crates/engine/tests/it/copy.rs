@@ -16,7 +16,7 @@ const PARTITIONS: usize = 6;
 const BATCH_ROWS: usize = 8;
 const MEMORY_BYTES: u64 = 64 << 20;
 
-fn location(directory: &Path) -> StoreLocation {
+pub(crate) fn location(directory: &Path) -> StoreLocation {
     StoreLocation::Directory(directory.to_owned())
 }
 
@@ -279,7 +279,7 @@ async fn what_cannot_be_copied_is_told_before_anything_is_touched() {
 }
 
 /// Bytes of large objects, each named by the row of its object.
-mod objects {
+pub(crate) mod objects {
     use std::collections::BTreeMap;
 
     use bytes::Bytes;
@@ -292,17 +292,17 @@ mod objects {
 
     use super::*;
 
-    const BUCKET: BucketId = BucketId(17);
+    pub(crate) const BUCKET: BucketId = BucketId(17);
 
-    fn user(name: &str, upload: u64) -> BlobUser {
+    pub(crate) fn user(name: &str, upload: u64) -> BlobUser {
         BlobUser { bucket: BUCKET, name: name.to_owned(), upload: upload.to_string() }
     }
 
     /// What the row of an object says here: the upload, and the only extent.
-    type Row = (u64, Extent);
+    pub(crate) type Row = (u64, Extent);
 
     /// Overwrites an object: writes the new blob, then the row, then lets the old blob go.
-    async fn put(node: &Node, name: &str, upload: u64) {
+    pub(crate) async fn put(node: &Node, name: &str, upload: u64) {
         let mut writer = node.blobs().begin(user(name, upload)).await.unwrap();
         writer.write(payload(upload)).await.unwrap();
         let extent = writer.persist().await.unwrap()[0];
@@ -322,11 +322,11 @@ mod objects {
         }
     }
 
-    fn payload(upload: u64) -> Bytes {
+    pub(crate) fn payload(upload: u64) -> Bytes {
         (0..200_000_u64).map(|at| (at.wrapping_mul(upload | 1) >> 3) as u8).collect()
     }
 
-    async fn rows(node: &Node) -> BTreeMap<String, Row> {
+    pub(crate) async fn rows(node: &Node) -> BTreeMap<String, Row> {
         let visit = |found: &mut BTreeMap<String, Row>, key: &[u8], value: &Bytes| {
             let key = rangehold_map::ObjectKey::decode(key).unwrap();
             found.insert(key.name.into_owned(), serde_json::from_slice(value).unwrap());
@@ -336,7 +336,7 @@ mod objects {
     }
 
     /// Reads every object, before and after an audit.
-    async fn check(node: &Node, least: &BTreeMap<String, Row>) {
+    pub(crate) async fn check(node: &Node, least: &BTreeMap<String, Row>) {
         for _ in 0..2 {
             let rows = rows(node).await;
             assert!(least.iter().all(|(name, (upload, _))| rows[name].0 >= *upload), "an object was lost");
@@ -357,7 +357,7 @@ mod objects {
         }
     }
 
-    fn chunk_files(directory: &Path) -> Vec<std::path::PathBuf> {
+    pub(crate) fn chunk_files(directory: &Path) -> Vec<std::path::PathBuf> {
         let blobs = std::fs::read_dir(directory.join("blobs")).unwrap();
         let files = blobs.flat_map(|blob| std::fs::read_dir(blob.unwrap().path()).unwrap());
         files.map(|file| file.unwrap().path()).collect()

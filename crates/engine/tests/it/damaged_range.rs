@@ -10,7 +10,7 @@ use rangehold_engine::{Clock, Node, OpenError, ReadError, WriteError, with_cause
 use rangehold_map::Change;
 use tokio::time::sleep;
 
-async fn open(directory: &Path) -> Result<Node, OpenError> {
+pub(crate) async fn open(directory: &Path) -> Result<Node, OpenError> {
     let location = StoreLocation::Directory(directory.to_owned());
     // A node that was dropped gives up its directory only when its tasks have noticed that.
     let store = loop {
@@ -41,7 +41,7 @@ async fn two_ranges(directory: &Path) -> [PathBuf; 2] {
 }
 
 /// Flips one bit in the middle of a file. Returns the bytes as they were.
-fn flip(file: &Path) -> Vec<u8> {
+pub(crate) fn flip(file: &Path) -> Vec<u8> {
     let whole = fs::read(file).unwrap();
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;
@@ -49,7 +49,7 @@ fn flip(file: &Path) -> Vec<u8> {
     whole
 }
 
-fn newest(directory: &Path) -> PathBuf {
+pub(crate) fn newest(directory: &Path) -> PathBuf {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).max().unwrap()
 }
 

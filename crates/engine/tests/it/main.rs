@@ -17,6 +17,7 @@ mod model;
 mod node;
 mod objects;
 mod on_disk;
+mod restored_range;
 mod space;
 mod store_directory;
 mod store_garbage;

@@ -1,6 +1,6 @@
 //! Changes of the map. Each is a pure function from one version to the next, or a refusal.
 
-use super::{ChangeRefused, Home, Intent, RangeEntry, RangeMap};
+use super::{ChangeRefused, DatabaseName, Home, Intent, RangeEntry, RangeMap};
 use crate::key::is_partition_boundary;
 use crate::range::{Generation, KeyRange, RangeId};
 
@@ -227,6 +227,22 @@ impl RangeMap {
         Ok(next)
     }
 
+    /// The next version, in which the range has another database, one generation later: its rows were restored from a
+    /// backup. The range may be offline, but it must have no intent.
+    pub fn restored(
+        &self,
+        range: RangeId,
+        generation: Generation,
+        database: DatabaseName,
+    ) -> Result<Self, ChangeRefused> {
+        let index = self.changeable(range, generation)?;
+        let mut next = self.next_version();
+        let entry = &mut next.entries[index];
+        entry.place.database = database;
+        entry.generation = generation.next();
+        Ok(next)
+    }
+
     fn index(&self, range: RangeId) -> Result<usize, ChangeRefused> {
         let index = self.entries.iter().position(|entry| entry.id == range);
         index.ok_or(ChangeRefused::UnknownRange { range })
@@ -275,4 +291,25 @@ impl RangeMap {
 /// The entry of a new range.
 fn fresh(id: RangeId, keys: KeyRange, place: Home) -> RangeEntry {
     RangeEntry { id, keys, generation: Generation::FIRST, place, online: true, intent: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::range::ServerId;
+
+    #[test]
+    fn a_restored_range_keeps_its_owner_and_gets_another_database_also_while_it_is_offline() {
+        let database = |generation, attempt| DatabaseName { range: RangeId(1), generation, attempt };
+        let home = Home { server: ServerId(3), database: database(Generation(1), 1) };
+        let map = RangeMap::single(RangeId(1), home);
+        let map = map.begin(&Change::Offline { range: RangeId(1), generation: Generation(1) }).unwrap();
+        let new = database(Generation(3), 2);
+        let restored = map.restored(RangeId(1), Generation(2), new).unwrap();
+        let entry = restored.get(RangeId(1)).unwrap();
+        assert_eq!((entry.generation, entry.online), (Generation(3), false));
+        assert_eq!(entry.place, Home { database: new, ..home });
+        let late = restored.restored(RangeId(1), Generation(2), new);
+        assert!(matches!(late, Err(ChangeRefused::OtherGeneration { .. })), "it is restored once");
+    }
 }
