@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rangehold_protocol::error::{ErrorCode, TableError};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::fair::{Queue, Tenant, Ticket};
 use crate::limits::LONG_WORK;
@@ -70,8 +70,20 @@ impl Room {
         Self(Arc::new(Mutex::new(Shared { queue, wakers: BTreeMap::new() })))
     }
 
+    /// Enters in the name of `tenant`, and waits for `units`. Fails if the place does not have them at `until`.
+    pub(crate) async fn place(
+        &self,
+        tenant: Tenant,
+        units: usize,
+        until: Instant,
+    ) -> Result<Place, TableError> {
+        let place = self.enter(tenant);
+        timeout_at(until, place.take(units)).await.map_err(|_| no_room())?;
+        Ok(place)
+    }
+
     /// Enters in the name of `tenant`. The place has nothing yet.
-    pub(crate) fn enter(&self, tenant: Tenant) -> Place {
+    fn enter(&self, tenant: Tenant) -> Place {
         let ticket = self.0.lock().queue.enter(tenant);
         Place { room: self.clone(), ticket }
     }
@@ -113,7 +125,7 @@ impl Turns {
 
 impl Place {
     /// Waits until the place has `units`. It must have nothing before.
-    pub(crate) async fn take(&self, units: usize) {
+    async fn take(&self, units: usize) {
         poll_fn(|context| self.poll_take(context, units)).await;
     }
 

@@ -14,7 +14,7 @@ use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::{Content as Stored, Generation};
 use rangehold_protocol::object::request::Api;
 use rangehold_protocol::time;
-use tokio::time::timeout;
+use tokio::time::Instant;
 
 use super::ObjectService;
 use super::byte_range::{Wanted, wanted};
@@ -26,7 +26,6 @@ use super::located::Wants;
 use super::reply::{Content, Reply};
 use crate::fair::Tenant;
 use crate::limits;
-use crate::room::no_room;
 
 /// How a file in gzip begins.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
@@ -181,10 +180,8 @@ impl ObjectService {
             Err(BlobError::Gone(_)) => return Err(MediaError::Gone),
             other => other.map_err(Failure::from)?,
         };
-        let place = self.replies.enter(tenant);
-        if timeout(limits::ROOM_WITHIN, place.take(limits::DOWNLOAD_BYTES)).await.is_err() {
-            return Err(Failure::from(no_room()).into());
-        }
+        let until = Instant::now() + limits::ROOM_WITHIN;
+        let place = self.replies.place(tenant, limits::DOWNLOAD_BYTES, until).await.map_err(Failure::from)?;
         let pieces = pieces.map(move |piece| {
             let _held = &place;
             piece.map_err(std::io::Error::other)

@@ -74,7 +74,7 @@ use rangehold_map::Timestamp;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::request::{Api, Query, api_of, parse};
 use rangehold_protocol::object::signed::{Claim, Dialect};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tracing::debug;
 
 pub use self::access::Access;
@@ -99,7 +99,7 @@ use crate::limits;
 use crate::listener::{Connection, OpenRequest};
 use crate::metrics::Metrics;
 use crate::request_ids::RequestIds;
-use crate::room::{Place, Room, Turns, no_room};
+use crate::room::{Place, Room, Turns};
 use crate::table::{Shared, TableService};
 
 /// The object service of one process.
@@ -268,14 +268,16 @@ impl ObjectService {
         if body.len() < limits::SMALL_REPLY_BYTES {
             return None;
         }
-        let place = self.replies.enter(exchange.tenant);
-        if timeout(limits::ROOM_WITHIN, place.take(body.len())).await.is_ok() {
-            return Some(place);
+        let until = Instant::now() + limits::ROOM_WITHIN;
+        match self.replies.place(exchange.tenant, body.len(), until).await {
+            Ok(place) => Some(place),
+            Err(no_room) => {
+                if exchange.head.method == http::Method::GET {
+                    outcome.result = Err(no_room.into());
+                }
+                None
+            }
         }
-        if exchange.head.method == http::Method::GET {
-            outcome.result = Err(no_room().into());
-        }
-        None
     }
 
     /// Reads what every handler needs from the head: the host, the query and the sender.

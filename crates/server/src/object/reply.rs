@@ -78,8 +78,8 @@ impl Reply {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The reply as it is sent. `open` and `place`, the room of a large body, end when the last byte was sent. Metadata that cannot be written in a header, as
-    /// it has line breaks, is left out.
+    /// The reply as it is sent. `open` and `place`, the room of a large body, end when the last byte was sent. Metadata that
+    /// cannot be written in a header, as it has line breaks, is left out.
     pub(super) fn into_response(self, open: OpenRequest, place: Option<Place>) -> Response<SentBody> {
         let mut response = Response::new(SentBody { content: self.content, open, _place: place });
         *response.status_mut() =

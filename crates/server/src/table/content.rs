@@ -6,14 +6,14 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use md5::{Digest, Md5};
 use rangehold_protocol::error::{ErrorCode, TableError};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::TableService;
 use super::exchange::Exchange;
 use crate::body::HeldBody;
 use crate::fair::Tenant;
 use crate::limits;
-use crate::room::{Place, no_room};
+use crate::room::Place;
 
 /// A body that is worked on. What it has of what requests share is given back when this is dropped.
 pub(super) struct Content {
@@ -56,9 +56,7 @@ impl TableService {
         if bytes < limits::BODY_SMALL_BYTES {
             return Ok(None);
         }
-        let place = self.large.enter(tenant);
-        timeout_at(deadline, place.take(bytes)).await.map_err(|_| no_room())?;
-        Ok(Some(place))
+        self.large.place(tenant, bytes, deadline).await.map(Some)
     }
 }
 

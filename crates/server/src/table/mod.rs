@@ -58,7 +58,7 @@ use crate::profile::Profile;
 use crate::queries::Queries;
 use crate::rehearsal::Rehearsals;
 use crate::request_ids::RequestIds;
-use crate::room::{Place, Room, Turns, no_room};
+use crate::room::{Place, Room, Turns};
 use crate::tokens::TokenVerifier;
 
 /// The table service of one process.
@@ -248,14 +248,16 @@ impl TableService {
             place.keep(reply.body.len());
             return Some(place);
         }
-        let place = self.replies.enter(self.tenant(exchange, ""));
-        if timeout(limits::ROOM_WITHIN, place.take(reply.body.len())).await.is_ok() {
-            return Some(place);
+        let until = Instant::now() + limits::ROOM_WITHIN;
+        match self.replies.place(self.tenant(exchange, ""), reply.body.len(), until).await {
+            Ok(place) => Some(place),
+            Err(no_room) => {
+                if exchange.head.method == http::Method::GET {
+                    outcome.result = Err(no_room.into());
+                }
+                None
+            }
         }
-        if exchange.head.method == http::Method::GET {
-            outcome.result = Err(no_room().into());
-        }
-        None
     }
 
     /// Reads what every handler needs from the head. Fails if the head is malformed.

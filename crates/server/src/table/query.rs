@@ -17,7 +17,7 @@ use rangehold_protocol::table::key_bounds::KeyBounds;
 use rangehold_protocol::table::limits::PAGE_ITEMS_MAX;
 use rangehold_protocol::table::query::{EntityQuery, TableQuery};
 use rangehold_protocol::table::render::{EntityWriter, TableWriter};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::TableService;
 use super::admit::{PageCharge, Touched};
@@ -27,7 +27,6 @@ use super::page::EntityPage;
 use super::reply::Reply;
 use crate::limits;
 use crate::queries::Counts;
-use crate::room::no_room;
 
 impl TableService {
     /// `GET /x()`
@@ -42,8 +41,8 @@ impl TableService {
         let account = exchange.address.account.as_str();
         // Waits for room before it looks up the table, so that the table's id is not out of date after the wait.
         let tenant = self.tenant(exchange, name);
-        let place = self.replies.enter(tenant);
-        timeout(limits::ROOM_WITHIN, place.take(limits::PAGE_STEP_BYTES)).await.map_err(|_| no_room())?;
+        let until = Instant::now() + limits::ROOM_WITHIN;
+        let place = self.replies.place(tenant, limits::PAGE_STEP_BYTES, until).await?;
         let table = self.catalogue(account).open(name).await?;
         let query = EntityQuery::from_query(&exchange.query)?;
         let bounds = query.filter.as_ref().map_or_else(KeyBounds::all, Filter::bounds);
