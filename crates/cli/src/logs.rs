@@ -2,10 +2,20 @@
 //!
 //! A log line never has an account key, a signature or a token: of a request only the method and the path are
 //! logged, without query and headers.
+//!
+//! When a range changes hands, its next owner shuts the database of the owner before out, and SlateDB there logs errors of which each
+//! says `Fenced`. This is how it should be, and the engine tells of the cases that are not. So such lines are left
+//! out, unless `RANGEHOLD_LOG` names a level for `slatedb`.
 
-use anyhow::{Context, Result};
-use tracing_subscriber::EnvFilter;
+use std::fmt;
+
+use anyhow::{Context as _, Result};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, fmt as lines, registry};
 
 use crate::config::LogFormat;
 
@@ -14,16 +24,50 @@ const USUAL: &str = "warn,rangehold=info,rangehold_server=info,rangehold_engine=
 
 /// Starts logging. Fails if `RANGEHOLD_LOG` names a level that does not exist.
 pub(crate) fn start(format: LogFormat) -> Result<()> {
-    let filter = match std::env::var("RANGEHOLD_LOG") {
-        Ok(text) if !text.trim().is_empty() => filter(&text)?,
-        _ => EnvFilter::new(USUAL),
+    let levels = std::env::var("RANGEHOLD_LOG").unwrap_or_default();
+    let filter = if levels.trim().is_empty() { EnvFilter::new(USUAL) } else { filter(&levels)? };
+    let usual = Usual { shows_fenced: levels.contains(SLATEDB) };
+    let lines = lines::layer().with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(false).with_filter(usual).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_filter(usual).boxed(),
     };
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => lines.with_ansi(false).init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
-    }
+    registry().with(filter).with(lines).init();
     Ok(())
+}
+
+/// Where the lines of the engine below come from.
+const SLATEDB: &str = "slatedb";
+
+/// Leaves out what SlateDB logs when another owner has opened a database; see the module.
+struct Usual {
+    shows_fenced: bool,
+}
+
+impl<S: Subscriber> Filter<S> for Usual {
+    fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        true
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
+        if self.shows_fenced || !event.metadata().target().starts_with(SLATEDB) {
+            return true;
+        }
+        let mut tells = TellsOfFenced(false);
+        event.record(&mut tells);
+        !tells.0
+    }
+}
+
+/// Whether the message of an event says that its error is `Fenced`.
+struct TellsOfFenced(bool);
+
+impl Visit for TellsOfFenced {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0 |= format!("{value:?}").contains("error=Fenced");
+        }
+    }
 }
 
 /// Reads levels such as `debug` or `warn,rangehold_engine=trace`. A single word that is not a level would be read as
@@ -45,7 +89,48 @@ fn filter(text: &str) -> Result<EnvFilter> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+
     use super::*;
+
+    /// Where a test's lines go.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The lines of a move, and one of a disk that fails, in the words of SlateDB.
+    fn lines_with(usual: Usual) -> String {
+        let written = Written::default();
+        let writer = written.clone();
+        let lines = lines::layer().with_ansi(false).with_writer(move || writer.clone()).with_filter(usual);
+        tracing::subscriber::with_default(registry().with(lines), || {
+            tracing::error!(target: "slatedb::dispatcher", "background task failed [name=l0, error=Fenced, panic=None]");
+            tracing::error!(target: "slatedb::dispatcher", "background task failed [name=l0, error=IoError, panic=None]");
+            tracing::warn!(target: "rangehold_engine::range", "another server has opened the range, error=Fenced");
+        });
+        String::from_utf8(written.0.lock().clone()).unwrap()
+    }
+
+    #[test]
+    fn what_slatedb_says_of_a_database_that_was_handed_over_is_left_out_and_nothing_else() {
+        let lines = lines_with(Usual { shows_fenced: false });
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+        assert!(lines.contains("IoError") && lines.contains("another server"), "{lines}");
+        assert_eq!(lines_with(Usual { shows_fenced: true }).lines().count(), 3);
+    }
 
     #[test]
     fn a_level_that_does_not_exist_is_refused() {

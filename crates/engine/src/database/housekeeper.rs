@@ -58,6 +58,19 @@ pub(crate) enum CompactionError {
     Failed(#[source] Arc<slatedb::Error>),
 }
 
+impl CompactionError {
+    /// Whether the database is open elsewhere now, as after a move. Then nothing has failed.
+    pub(crate) fn is_handed_over(&self) -> bool {
+        match self {
+            Self::NotOpen => true,
+            Self::Failed(source) => {
+                matches!(source.kind(), slatedb::ErrorKind::Closed(slatedb::CloseReason::Fenced))
+            }
+            Self::NotSaved(_) | Self::Stopped | Self::Stuck => false,
+        }
+    }
+}
+
 /// For the path of each database, the paths of the databases in which it pins something.
 pub(crate) type Pins = BTreeMap<String, Vec<String>>;
 

@@ -249,11 +249,12 @@ impl Upkeep {
                 let wait = COMPACTION_RETRY_MIN * 2u32.saturating_pow(self.failures.min(16));
                 self.failures += 1;
                 self.retry_at = Instant::now() + wait.min(COMPACTION_RETRY_MAX);
-                tracing::warn!(
-                    path = self.database.place.path,
-                    error = with_causes(&error),
-                    "a database was not compacted; trying again"
-                );
+                let (path, why) = (&self.database.place.path, with_causes(&error));
+                if error.is_handed_over() {
+                    tracing::debug!(path, error = why, "a database was handed over while it was compacted");
+                } else {
+                    tracing::warn!(path, error = why, "a database was not compacted; trying again");
+                }
                 for order in self.orders.drain(..) {
                     order.answer(Err(error.clone()));
                 }
