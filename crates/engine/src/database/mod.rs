@@ -108,14 +108,19 @@ impl Databases {
         self.admin(path).read_manifest(None).await
     }
 
-    /// Deletes all objects below `path`.
+    /// Deletes all objects below `path`. Others may delete some of them at the same time.
     pub(crate) async fn delete_objects(&self, path: &str) -> Result<(), ObjectError> {
         let listed = self.objects.list(Some(&Path::from(path))).map_ok(|object| object.location);
         let objects: Vec<Path> =
             listed.try_collect().await.map_err(ObjectError::while_doing("listing", &path))?;
-        let deleted = self.objects.delete_stream(futures::stream::iter(objects).map(Ok).boxed());
-        let deleted = deleted.try_for_each(|_| futures::future::ok(())).await;
-        deleted.map_err(ObjectError::while_doing("deleting", &path))
+        let mut deleted = self.objects.delete_stream(futures::stream::iter(objects).map(Ok).boxed());
+        while let Some(deleted) = deleted.next().await {
+            match deleted {
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(ObjectError::while_doing("deleting", &path)(error)),
+            }
+        }
+        Ok(())
     }
 
     /// A seed for a piece of work on the database at `path` that begins now. Names of files and checkpoints

@@ -485,6 +485,25 @@ async fn a_database_that_was_left_is_not_touched() {
     assert!(world.databases.housekeeper.rewrite(&world.ranges[0].path).await.is_err());
 }
 
+/// The audit of blobs and the end of an object may delete the same files.
+#[tokio::test(start_paused = true)]
+async fn files_that_two_delete_at_once_are_gone_and_neither_fails() {
+    let world = World::new().await;
+    for round in 0..20 {
+        let directory = format!("blobs/{round}");
+        for number in 0..20 {
+            let path = Path::from(format!("{directory}/{number}.chunk"));
+            world.databases.objects.put(&path, Bytes::from_static(b"bytes").into()).await.unwrap();
+        }
+        let (one, other) = tokio::join!(
+            world.databases.delete_objects(&directory),
+            world.databases.delete_objects(&directory)
+        );
+        assert_eq!((one.is_ok(), other.is_ok()), (true, true), "{one:?} {other:?}");
+    }
+    assert_eq!(files(&world.directory.path().join("blobs")), Vec::<PathBuf>::new());
+}
+
 /// A range whose manifest is damaged is restored into another database. The damaged one still pins the files of the
 /// range that was split, and another database was left beside it.
 #[tokio::test(start_paused = true)]
