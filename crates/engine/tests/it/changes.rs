@@ -492,6 +492,19 @@ async fn a_change_tells_how_long_writes_were_held() {
     }
 }
 
+/// With many ranges it takes long to read a map, and writes are held meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_change_reads_no_map_that_the_process_knows() {
+    for kind in KINDS {
+        let world = World::prepared_for(kind).await;
+        let before = world.gate.gets().len();
+        world.carry_out(kind).await.unwrap();
+        let read = world.gate.gets().split_off(before);
+        assert!(read.iter().any(|name| name.contains("/manifest/")), "{kind:?}: {read:?}");
+        assert!(!read.iter().any(|name| name.starts_with("cluster/map/")), "{kind:?}: {read:?}");
+    }
+}
+
 /// The disk is full, so nothing can be saved.
 #[tokio::test(start_paused = true)]
 async fn a_change_on_a_full_disk_ends_and_writes_go_on_afterwards() {

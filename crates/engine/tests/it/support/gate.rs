@@ -47,6 +47,7 @@ pub(crate) struct Gate {
     held: AtomicUsize,
     release: Notify,
     puts: Mutex<Vec<(String, u64)>>,
+    gets: Mutex<Vec<String>>,
     fuse: Arc<Fuse>,
     lists_backwards: AtomicBool,
 }
@@ -79,6 +80,7 @@ impl Gate {
             held: AtomicUsize::new(0),
             release: Notify::new(),
             puts: Mutex::default(),
+            gets: Mutex::default(),
             fuse: Arc::default(),
             lists_backwards: AtomicBool::new(false),
         })
@@ -116,6 +118,11 @@ impl Gate {
     /// What was written so far: names, each with a hash of the bytes.
     pub(crate) fn puts(&self) -> Vec<(String, u64)> {
         self.puts.lock().unwrap().clone()
+    }
+
+    /// The names of what was read whole or in part so far.
+    pub(crate) fn gets(&self) -> Vec<String> {
+        self.gets.lock().unwrap().clone()
     }
 
     async fn read(&self) {
@@ -194,6 +201,9 @@ impl ObjectStore for Gate {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         self.read().await;
+        if !options.head {
+            self.gets.lock().unwrap().push(location.to_string());
+        }
         self.inner.get_opts(location, options).await
     }
 
