@@ -50,23 +50,32 @@ impl<S: Subscriber> Filter<S> for Usual {
     }
 
     fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
-        if self.shows_fenced || !event.metadata().target().starts_with(SLATEDB) {
+        let target = event.metadata().target();
+        if self.shows_fenced || !(target == OF_CRATE_LOG || target.starts_with(SLATEDB)) {
             return true;
         }
-        let mut tells = TellsOfFenced(false);
-        event.record(&mut tells);
-        !tells.0
+        let mut seen = Seen { is_of_slatedb: target.starts_with(SLATEDB), tells_of_fenced: false };
+        event.record(&mut seen);
+        !(seen.is_of_slatedb && seen.tells_of_fenced)
     }
 }
 
-/// Whether the message of an event says that its error is `Fenced`.
-struct TellsOfFenced(bool);
+/// The target of every event that comes by the crate `log`. Its own target is a field then.
+const OF_CRATE_LOG: &str = "log";
 
-impl Visit for TellsOfFenced {
+/// What the fields of an event say.
+struct Seen {
+    is_of_slatedb: bool,
+    tells_of_fenced: bool,
+}
+
+impl Visit for Seen {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.is_of_slatedb |= field.name() == "log.target" && value.starts_with(SLATEDB);
+    }
+
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.0 |= format!("{value:?}").contains("error=Fenced");
-        }
+        self.tells_of_fenced |= field.name() == "message" && format!("{value:?}").contains("error=Fenced");
     }
 }
 
@@ -119,6 +128,8 @@ mod tests {
         tracing::subscriber::with_default(registry().with(lines), || {
             tracing::error!(target: "slatedb::dispatcher", "background task failed [name=l0, error=Fenced, panic=None]");
             tracing::error!(target: "slatedb::dispatcher", "background task failed [name=l0, error=IoError, panic=None]");
+            // As it comes by the crate `log`.
+            tracing::error!(target: "log", { log.target = "slatedb::dispatcher" }, "background task failed [error=Fenced]");
             tracing::warn!(target: "rangehold_engine::range", "another server has opened the range, error=Fenced");
         });
         String::from_utf8(written.0.lock().clone()).unwrap()
@@ -129,7 +140,7 @@ mod tests {
         let lines = lines_with(Usual { shows_fenced: false });
         assert_eq!(lines.lines().count(), 2, "{lines}");
         assert!(lines.contains("IoError") && lines.contains("another server"), "{lines}");
-        assert_eq!(lines_with(Usual { shows_fenced: true }).lines().count(), 3);
+        assert_eq!(lines_with(Usual { shows_fenced: true }).lines().count(), 4);
     }
 
     #[test]
