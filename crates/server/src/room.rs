@@ -15,7 +15,7 @@ use rangehold_protocol::error::{ErrorCode, TableError};
 use tokio::time::{Instant, timeout_at};
 
 use crate::fair::{Queue, Tenant, Ticket};
-use crate::limits::LONG_WORK;
+use crate::limits::{LONG_WORK, ROOM_WITHIN};
 
 /// A resource that requests share. Clones are the same.
 #[derive(Debug, Clone)]
@@ -80,6 +80,21 @@ impl Room {
         let place = self.enter(tenant);
         timeout_at(until, place.take(units)).await.map_err(|_| no_room())?;
         Ok(place)
+    }
+
+    /// A place for a reply of so many bytes, until its client has read it. Fails without room if the reply is that to a read,
+    /// since its client can ask again; the reply to a write is sent even without room.
+    pub(crate) async fn place_of_reply(
+        &self,
+        tenant: Tenant,
+        bytes: usize,
+        is_read: bool,
+    ) -> Result<Option<Place>, TableError> {
+        match self.place(tenant, bytes, Instant::now() + ROOM_WITHIN).await {
+            Ok(place) => Ok(Some(place)),
+            Err(no_room) if is_read => Err(no_room),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Enters in the name of `tenant`. The place has nothing yet.

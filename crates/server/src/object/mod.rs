@@ -261,20 +261,17 @@ impl ObjectService {
         reply.into_response(open, place)
     }
 
-    /// Takes room for a large reply that is here as a whole, until its client has read it. Without room, an error replaces the
-    /// reply to a read, since the client can ask again. The reply to a write is sent even without room.
+    /// Takes room for a large reply that is here as a whole. An error may replace the reply.
     async fn place_for(&self, exchange: &Exchange<'_>, outcome: &mut Outcome) -> Option<Place> {
         let Ok(Reply { content: Content::Whole(body), .. }) = &outcome.result else { return None };
         if body.len() < limits::SMALL_REPLY_BYTES {
             return None;
         }
-        let until = Instant::now() + limits::ROOM_WITHIN;
-        match self.replies.place(exchange.tenant, body.len(), until).await {
-            Ok(place) => Some(place),
+        let is_read = exchange.head.method == http::Method::GET;
+        match self.replies.place_of_reply(exchange.tenant, body.len(), is_read).await {
+            Ok(place) => place,
             Err(no_room) => {
-                if exchange.head.method == http::Method::GET {
-                    outcome.result = Err(no_room.into());
-                }
+                outcome.result = Err(no_room.into());
                 None
             }
         }

@@ -237,8 +237,7 @@ impl TableService {
         reply.into_response(Sending { _open: open, _place: place })
     }
 
-    /// Takes room for a large reply until its client has read it. A page has room already. Without room, an error
-    /// replaces the reply to a read, since the client can ask again. The reply to a write is sent even without room.
+    /// Takes room for a large reply. A page has room already. An error may replace the reply.
     async fn place_for(&self, exchange: &Exchange<'_>, outcome: &mut Outcome) -> Option<Place> {
         let reply = outcome.result.as_mut().ok()?;
         if reply.body.len() < limits::SMALL_REPLY_BYTES {
@@ -248,13 +247,11 @@ impl TableService {
             place.keep(reply.body.len());
             return Some(place);
         }
-        let until = Instant::now() + limits::ROOM_WITHIN;
-        match self.replies.place(self.tenant(exchange, ""), reply.body.len(), until).await {
-            Ok(place) => Some(place),
+        let is_read = exchange.head.method == http::Method::GET;
+        match self.replies.place_of_reply(self.tenant(exchange, ""), reply.body.len(), is_read).await {
+            Ok(place) => place,
             Err(no_room) => {
-                if exchange.head.method == http::Method::GET {
-                    outcome.result = Err(no_room.into());
-                }
+                outcome.result = Err(no_room.into());
                 None
             }
         }
