@@ -33,7 +33,7 @@ pub use self::error::CopyError;
 use self::moments::Moments;
 pub use self::objects::{Count, CountedOn, ObjectRows};
 pub use self::one_range::{OneRange, RangeRestored};
-use self::rows::{Part, copy_rows, save, while_there_is_room};
+use self::rows::{copy_rows, save, while_there_is_room};
 use crate::clock::Clock;
 use crate::database::{self, Background, Databases, DroppedTables, LeaveOut, Place, Shares};
 use crate::housekeeping::keep_house;
@@ -176,7 +176,7 @@ async fn copy_range(
     let db = while_there_is_room(target, database::create(databases, &place)).await??;
     let range = identity.id;
     let copied = async {
-        copy_rows(moments, target, &db, range, Part::Whole, report, progress).await?;
+        copy_rows(moments, target, &db, range, None, report, progress).await?;
         save(target, &db, range).await
     };
     if let Err(error) = copied.await {

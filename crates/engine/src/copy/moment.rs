@@ -40,7 +40,9 @@ pub(super) struct Moment {
     admin: Admin,
     checkpoint: CheckpointCreateResult,
     reader: DbReader,
-    pub(super) rows: DbIterator,
+    rows: DbIterator,
+    /// The next row, if it was read already.
+    read_ahead: Option<KeyValue>,
     renewed: Instant,
 }
 
@@ -71,7 +73,14 @@ impl Moment {
                 .map_err(|error| failed(read_error(error)))?;
             match Self::begin(store, &path, &admin, &checkpoint, databases).await {
                 Ok(Some((reader, rows))) => {
-                    return Ok(Self { admin, checkpoint, reader, rows, renewed: Instant::now() });
+                    return Ok(Self {
+                        admin,
+                        checkpoint,
+                        reader,
+                        rows,
+                        read_ahead: None,
+                        renewed: Instant::now(),
+                    });
                 }
                 Ok(None) => forget(&admin, &checkpoint).await,
                 Err(error) => {
@@ -127,31 +136,36 @@ impl Moment {
         Ok(None)
     }
 
-    /// Reads the rows that the range keeps about itself, which come first, and goes on at the key `low`. If the first row
-    /// there was read already, returns it too.
-    pub(super) async fn begin_at(
-        &mut self,
-        low: &[u8],
-    ) -> Result<(OwnRows, Option<KeyValue>), slatedb::Error> {
-        let (own, first) = self.own_rows().await?;
-        if first.as_ref().is_some_and(|row| *row.key < *low) {
+    /// Reads the rows that the range keeps about itself, which come first, and goes on at the key `low`.
+    pub(super) async fn begin_at(&mut self, low: &[u8]) -> Result<OwnRows, slatedb::Error> {
+        let own = self.own_rows().await?;
+        if self.read_ahead.as_ref().is_some_and(|row| *row.key < *low) {
+            self.read_ahead = None;
             self.rows.seek(low).await?;
-            return Ok((own, None));
         }
-        Ok((own, first))
+        Ok(own)
     }
 
-    /// Reads the rows that the range keeps about itself, which come first, and the row after them. No other file is read, so
-    /// this works as well if a file with other rows is damaged.
-    pub(super) async fn own_rows(&mut self) -> Result<(OwnRows, Option<KeyValue>), slatedb::Error> {
+    /// Reads the rows that the range keeps about itself, which come first. No other file is read, so this works as well if a
+    /// file with other rows is damaged.
+    pub(super) async fn own_rows(&mut self) -> Result<OwnRows, slatedb::Error> {
         let mut own = OwnRows::new();
         while let Some(row) = self.rows.next().await? {
             if row.key.first() != Some(&KIND_RANGE_META) {
-                return Ok((own, Some(row)));
+                self.read_ahead = Some(row);
+                break;
             }
             own.push((row.key, row.value));
         }
-        Ok((own, None))
+        Ok(own)
+    }
+
+    /// The next row.
+    pub(super) async fn next(&mut self) -> Result<Option<KeyValue>, slatedb::Error> {
+        match self.read_ahead.take() {
+            Some(row) => Ok(Some(row)),
+            None => self.rows.next().await,
+        }
     }
 
     /// The bytes of the sorted files that it reads.
@@ -180,8 +194,6 @@ pub(super) struct HeldRows<'a> {
     range: RangeId,
     keys: KeyRange,
     moment: Moment,
-    /// Comes before those that the moment will show.
-    first: Option<KeyValue>,
 }
 
 impl<'a> HeldRows<'a> {
@@ -193,7 +205,7 @@ impl<'a> HeldRows<'a> {
     ) -> Result<Self, CopyError> {
         let mut moment = Moment::hold(store, &Identity::of(entry), databases).await?;
         match moment.begin_at(keys.low()).await {
-            Ok((_, first)) => Ok(Self { store, range: entry.id, keys, moment, first }),
+            Ok(_) => Ok(Self { store, range: entry.id, keys, moment }),
             Err(error) => {
                 moment.release().await;
                 Err(CopyError::reading(store, entry.id)(error))
@@ -204,10 +216,7 @@ impl<'a> HeldRows<'a> {
     pub(super) async fn next(&mut self) -> Result<Option<KeyValue>, CopyError> {
         let unreadable = CopyError::reading(self.store, self.range);
         self.moment.renew_when_due().await.map_err(&unreadable)?;
-        let row = match self.first.take() {
-            Some(first) => Some(first),
-            None => self.moment.rows.next().await.map_err(&unreadable)?,
-        };
+        let row = self.moment.next().await.map_err(&unreadable)?;
         Ok(row.filter(|row| self.keys.contains(&row.key)))
     }
 

@@ -155,13 +155,8 @@ impl Moments {
         Ok(())
     }
 
-    /// The rows that a range keeps about itself, from its moment. Its other rows then begin with the first of `keys`;
-    /// returns that one too if it was read already.
-    pub(super) async fn begin_at(
-        &mut self,
-        range: RangeId,
-        keys: &KeyRange,
-    ) -> Result<(OwnRows, Option<KeyValue>), CopyError> {
+    /// The rows that a range keeps about itself, from its moment. Its other rows then begin with the first of `keys`.
+    pub(super) async fn begin_at(&mut self, range: RangeId, keys: &KeyRange) -> Result<OwnRows, CopyError> {
         let (_, moment) = self.held.get_mut(&range).expect("a moment of each range was taken");
         let begun = moment.begin_at(keys.low()).await;
         begun.map_err(CopyError::reading(&self.source, range))
@@ -170,7 +165,7 @@ impl Moments {
     /// The next row of a range, from its moment.
     pub(super) async fn next_of(&mut self, range: RangeId) -> Result<Option<KeyValue>, CopyError> {
         let (_, moment) = self.held.get_mut(&range).expect("a moment of each range was taken");
-        moment.rows.next().await.map_err(CopyError::reading(&self.source, range))
+        moment.next().await.map_err(CopyError::reading(&self.source, range))
     }
 
     /// Gives up the moment of one range.

@@ -146,10 +146,10 @@ impl<'a> Objects<'a> {
         let (target, range) = (self.target, self.entry.id);
         let mut left = keys.clone();
         loop {
-            // To copy files takes long. The housekeeper replaces files of the range meanwhile, so no iteration goes on for so long.
-            let part = self.restored_rows(&left).await?;
-            let Some(last) = part.last() else { return Ok(()) };
-            left = after(&last.key, keys);
+            let part = self.next_part(&mut left).await?;
+            if part.is_empty() {
+                return Ok(());
+            }
             for KeyValue { key, value, .. } in part {
                 let on = (self.rows.counted_on)(&key, Some(&value));
                 if let Some(on) = on.map_err(CopyError::bad_row(target, range))? {
@@ -166,10 +166,11 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// The first rows of the restored range with some of these keys, at most [`COPY_BATCH_ROWS_MAX`].
-    async fn restored_rows(&self, keys: &KeyRange) -> Result<Vec<KeyValue>, CopyError> {
+    /// The first rows of the restored range that are `left`, at most [`COPY_BATCH_ROWS_MAX`]; those after them are left then. To
+    /// copy files takes long, and the housekeeper replaces files of the range meanwhile: so no iteration goes on for so long.
+    async fn next_part(&self, left: &mut KeyRange) -> Result<Vec<KeyValue>, CopyError> {
         let unreadable = CopyError::reading(self.target, self.entry.id);
-        let scan = self.restored.scan_with_options(bounds(keys), &newest_rows()).await;
+        let scan = self.restored.scan_with_options(bounds(left), &newest_rows()).await;
         let mut scan = scan.map_err(&unreadable)?;
         let mut rows = Vec::new();
         while rows.len() < COPY_BATCH_ROWS_MAX
@@ -177,38 +178,49 @@ impl<'a> Objects<'a> {
         {
             rows.push(row);
         }
+        if let Some(last) = rows.last() {
+            *left = KeyRange::new([&*last.key, &[0]].concat(), left.high().map(<[u8]>::to_vec));
+        }
         Ok(rows)
     }
 
     /// Makes the rows that count ids of folders, where they are missing. The buckets are those of all ranges.
     async fn count_folders_on(&self) -> Result<(), CopyError> {
         for entry in self.map.overlapping(&KeyRange::prefix(&[KIND_BUCKET])) {
-            let (range, keys) = (entry.id, entry.keys.intersect(&KeyRange::prefix(&[KIND_BUCKET])));
-            if range == self.entry.id {
-                let mut left = keys.clone();
-                loop {
-                    let part = self.restored_rows(&left).await?;
-                    let Some(last) = part.last() else { break };
-                    left = after(&last.key, &keys);
-                    for bucket in part {
-                        self.count_folders_of(range, &bucket).await?;
-                    }
-                }
-                continue;
+            let buckets = entry.keys.intersect(&KeyRange::prefix(&[KIND_BUCKET]));
+            if entry.id == self.entry.id {
+                self.count_folders_of_restored(buckets).await?;
+            } else {
+                self.count_folders_of_other(entry, buckets).await?;
             }
-            self.check_settled(entry)?;
-            let mut buckets = HeldRows::hold(self.target, entry, keys, self.databases).await?;
-            let counted = async {
-                while let Some(bucket) = buckets.next().await? {
-                    self.count_folders_of(range, &bucket).await?;
-                }
-                Ok(())
-            };
-            let counted: Result<(), CopyError> = counted.await;
-            buckets.release().await;
-            counted?;
         }
         Ok(())
+    }
+
+    async fn count_folders_of_restored(&self, mut left: KeyRange) -> Result<(), CopyError> {
+        loop {
+            let part = self.next_part(&mut left).await?;
+            if part.is_empty() {
+                return Ok(());
+            }
+            for bucket in part {
+                self.count_folders_of(self.entry.id, &bucket).await?;
+            }
+        }
+    }
+
+    async fn count_folders_of_other(&self, other: &RangeEntry, keys: KeyRange) -> Result<(), CopyError> {
+        self.check_settled(other)?;
+        let mut buckets = HeldRows::hold(self.target, other, keys, self.databases).await?;
+        let counted = async {
+            while let Some(bucket) = buckets.next().await? {
+                self.count_folders_of(other.id, &bucket).await?;
+            }
+            Ok(())
+        };
+        let counted = counted.await;
+        buckets.release().await;
+        counted
     }
 
     /// Makes the row that counts the ids of a bucket's folders, if it belongs into the restored range and is missing there.
@@ -289,7 +301,7 @@ impl<'a> Objects<'a> {
             }
             Ok(())
         };
-        let noted: Result<(), CopyError> = noted.await;
+        let noted = noted.await;
         objects.release().await;
         noted
     }
@@ -362,11 +374,6 @@ impl<'a> Objects<'a> {
         };
         Ok(Some((entry.id, db)))
     }
-}
-
-/// Those of `keys` that come after `key`.
-fn after(key: &[u8], keys: &KeyRange) -> KeyRange {
-    KeyRange::new([key, &[0]].concat(), keys.high().map(<[u8]>::to_vec))
 }
 
 /// The keys of objects that a range has.

@@ -42,7 +42,7 @@ use slatedb::{Db, WriteBatch};
 use super::moment::{Moment, OwnRows};
 use super::moments::Moments;
 use super::objects::{ObjectRows, Objects};
-use super::rows::{Part, copy_rows, save, while_there_is_room, write};
+use super::rows::{copy_rows, save, while_there_is_room, write};
 use super::{CopyError, CopyReport, Work, check_apart, give_up, location, place};
 use crate::change::undo_unserved;
 use crate::clock::Clock;
@@ -228,10 +228,8 @@ async fn copy_parts(
     report.ranges_total = sources.len() as u64;
     for source in sources {
         let keys = source.keys.intersect(&entry.keys);
-        let (rows, first) = moments.begin_at(source.id, &keys).await?;
-        own.extend(rows);
-        let part = Part::Below { first, end: keys.high().map(<[u8]>::to_vec) };
-        copy_rows(moments, target, db, source.id, part, report, progress).await?;
+        own.extend(moments.begin_at(source.id, &keys).await?);
+        copy_rows(moments, target, db, source.id, keys.high(), report, progress).await?;
         moments.release_one(source.id).await;
         report.ranges += 1;
         progress(report);
@@ -268,6 +266,6 @@ async fn replaced(entry: &RangeEntry, target: &Store, databases: &Databases) -> 
     let mut moment = held.map_err(|error| with_causes(&error))?;
     let own = moment.own_rows().await;
     moment.release().await;
-    let (own, _) = own.map_err(|error| with_causes(&error))?;
+    let own = own.map_err(|error| with_causes(&error))?;
     Inheritance::read(&own).map_err(|error: ReadError| with_causes(&error))
 }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use rangehold_map::RangeId;
 use rangehold_map::key::is_of_objects;
 use slatedb::config::{FlushOptions, FlushType};
-use slatedb::{Db, KeyValue, WriteBatch};
+use slatedb::{Db, WriteBatch};
 use tokio::time::timeout;
 
 use super::moments::Moments;
@@ -14,37 +14,13 @@ use super::{CopyError, CopyReport, location};
 use crate::limits::{COPY_BATCH_BYTES_MAX, COPY_BATCH_ROWS_MAX, COPY_ROOM_POLL};
 use crate::store::Store;
 
-/// Which rows of a moment are copied.
-pub(super) enum Part {
-    /// All of them.
-    Whole,
-    /// Those below `end`. `first` comes before those that the moment will show.
-    Below { first: Option<KeyValue>, end: Option<Vec<u8>> },
-}
-
-impl Part {
-    fn take_first(&mut self) -> Option<KeyValue> {
-        match self {
-            Self::Whole => None,
-            Self::Below { first, .. } => first.take(),
-        }
-    }
-
-    fn holds(&self, row: &KeyValue) -> bool {
-        match self {
-            Self::Whole | Self::Below { end: None, .. } => true,
-            Self::Below { end: Some(end), .. } => *row.key < **end,
-        }
-    }
-}
-
-/// Copies rows of the moment of `range`. They are durable after [`save`].
+/// Copies the rows that the moment of `range` shows from now on, below `end` if it is given. They are durable after [`save`].
 pub(super) async fn copy_rows(
     moments: &mut Moments,
     target: &Store,
     db: &Db,
     range: RangeId,
-    mut part: Part,
+    end: Option<&[u8]>,
     report: &mut CopyReport,
     progress: &mut (dyn FnMut(&CopyReport) + Send),
 ) -> Result<(), CopyError> {
@@ -54,11 +30,8 @@ pub(super) async fn copy_rows(
         let mut batch = WriteBatch::new();
         let (mut rows, mut bytes) = (0, 0);
         while rows < COPY_BATCH_ROWS_MAX && bytes < COPY_BATCH_BYTES_MAX {
-            let row = match part.take_first() {
-                Some(first) => Some(first),
-                None => moments.next_of(range).await?,
-            };
-            let Some(row) = row.filter(|row| part.holds(row)) else {
+            let row = moments.next_of(range).await?;
+            let Some(row) = row.filter(|row| end.is_none_or(|end| *row.key < *end)) else {
                 break;
             };
             if is_of_objects(&row.key) {
