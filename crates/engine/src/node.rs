@@ -64,6 +64,9 @@ pub struct Statistics {
     pub disk_free_bytes: u64,
     /// Whether writes are refused because the disk has too little free space.
     pub disk_low: bool,
+    /// Marks that openings of databases have left in their logs since the start. They are deleted after the next
+    /// start, if the lock of the directory proves that this process has ended.
+    pub log_marks: u64,
     /// Damaged files that were found so far, each with the reason.
     pub damaged_files: Vec<String>,
     /// What keeps it from working as it should now. Empty when all is well.
@@ -225,6 +228,7 @@ impl Node {
             ranges,
             disk_free_bytes: store.disk().free_bytes(),
             disk_low: store.disk().is_low(),
+            log_marks: self.0.host.databases().marks.made(),
             damaged_files: store.damaged_files().iter().map(ToString::to_string).collect(),
             troubles: self.troubles(&servers),
         }

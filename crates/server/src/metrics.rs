@@ -73,6 +73,7 @@ struct EngineGauges {
     unflushed_bytes: Gauge,
     dropped_tables: Gauge,
     damaged_files: Gauge,
+    log_marks: Gauge,
     disk_free_bytes: Gauge,
     disk_low: Gauge,
 }
@@ -92,6 +93,11 @@ impl EngineGauges {
         add("unflushed_bytes", "Bytes in memory and the log only", &gauges.unflushed_bytes);
         add("dropped_tables_pending", "Deleted tables whose space is not back yet", &gauges.dropped_tables);
         add("damaged_files", "Damaged files met since the start", &gauges.damaged_files);
+        add(
+            "log_marks",
+            "Empty files in logs, one for each opening of a database since the start",
+            &gauges.log_marks,
+        );
         add("disk_free_bytes", "Free bytes on the disk of the data", &gauges.disk_free_bytes);
         add("disk_low", "1 while writes are refused because the disk is nearly full", &gauges.disk_low);
         gauges
@@ -114,6 +120,7 @@ impl EngineGauges {
         put(&self.unflushed_bytes, sum(|range| range.unflushed_bytes));
         put(&self.dropped_tables, sum(|range| range.dropped_tables_pending));
         put(&self.damaged_files, engine.damaged_files.len() as u64);
+        put(&self.log_marks, engine.log_marks);
         put(&self.disk_free_bytes, engine.disk_free_bytes);
         put(&self.disk_low, u64::from(engine.disk_low));
     }

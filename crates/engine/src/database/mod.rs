@@ -15,6 +15,7 @@ mod dropped;
 mod error;
 mod housekeeper;
 mod latest;
+mod marks;
 mod shares;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,8 +39,10 @@ pub(crate) use borrowed::{files as borrowed_files, lenders, lenders_read};
 pub(crate) use dropped::{DroppedTable, DroppedTables, LeaveOut};
 pub use error::DatabaseError;
 pub(crate) use housekeeper::{CompactionError, HousekeeperHandle, HousekeeperRequest};
+pub(crate) use marks::Marks;
 pub use shares::{Shares, TooLittleMemory};
 
+use self::marks::FoundLog;
 use crate::clock::Clock;
 use crate::error::Damaged;
 use crate::limits;
@@ -71,6 +74,8 @@ pub(crate) struct Databases {
     pub(crate) housekeeper: HousekeeperHandle,
     /// Called after each step of the housekeeper.
     pub(crate) after_space_step: SpaceHook,
+    /// The marks in the logs, by which openings shut out those before them.
+    pub(crate) marks: Marks,
 }
 
 impl Databases {
@@ -92,6 +97,7 @@ impl Databases {
             background,
             housekeeper: HousekeeperHandle::new(),
             after_space_step: SpaceHook::default(),
+            marks: Marks::default(),
         }
     }
 
@@ -157,6 +163,7 @@ pub(crate) async fn create(databases: &Databases, place: &Place) -> Result<Db, D
     if inspect(databases, &place.path).await?.is_some() {
         return Err(DatabaseError::Exists(place.path.clone()));
     }
+    databases.marks.note_opening(&place.path, FoundLog { last: 0, read: 0 });
     build(databases, place, None).await
 }
 
@@ -178,6 +185,8 @@ pub(crate) async fn open(
     if let Some(latest) = latest {
         databases.clock.advance_to(latest);
     }
+    let last = log.last().copied().unwrap_or(manifest.replay_after_wal_id());
+    databases.marks.note_opening(&place.path, FoundLog { last, read: log.len() });
     build(databases, place, expected_epoch).await
 }
 
@@ -218,6 +227,7 @@ async fn build(
         builder = builder.with_expected_epoch(epoch);
     }
     let db = builder.build().await.map_err(DatabaseError::opening(&place.path))?;
+    databases.marks.note_opened();
     databases.housekeeper.enter(place, &db);
     Ok(db)
 }

@@ -12,7 +12,7 @@ use rangehold_map::load::{LoadPolicy, Tally};
 use rangehold_map::{KeyRange, RangeId, ServerId};
 
 use crate::clock::Clock;
-use crate::database::{Background, Databases, Shares};
+use crate::database::{Background, Databases, Marks, Shares};
 use crate::housekeeping::keep_house;
 use crate::lease::Lease;
 use crate::limits::DROPPED_REMEMBERED;
@@ -113,8 +113,15 @@ impl Host {
         let row_cache_bytes = options.row_cache_bytes.unwrap_or(shares.row_cache_bytes);
         let databases = Databases {
             after_space_step: options.after_space_step.clone(),
+            marks: Marks::new(store.others_are_over()),
             ..Databases::new(store.object_store(), shares, clock, options.seed, background.handle())
         };
+        if store.root().is_some() && !store.others_are_over() {
+            tracing::info!(
+                "the lock file of the directory was made later than the data: empty files in logs are deleted once the machine was \
+                 started again"
+            );
+        }
         let store = Arc::new(store);
         let ranges = Arc::<OpenRanges>::default();
         let mut tasks = Tasks::default();

@@ -144,6 +144,7 @@ impl Burial {
                 match bury_one(databases, store, path).await {
                     Ok(false) => {}
                     Ok(true) => {
+                        databases.marks.forget(path);
                         self.dead_since.remove(path);
                         buried.push(path.clone());
                     }

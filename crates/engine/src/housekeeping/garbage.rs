@@ -13,22 +13,27 @@
 //! **Files that get stuck.** The collector of the engine below deletes no file that is younger than the
 //! newest file of level 0, since a younger file could be a flush that no manifest names yet. If a database
 //! is compacted and then gets no more writes, this rule keeps the very files that the compaction replaced.
-//! If they take much space, the housekeeper has a new file made, by writing a row that means nothing.
+//! If they take much space, the housekeeper has a new file made, by writing a row that means nothing. It does the same
+//! if a database that gets no writes has a long log, of marks of many starts ([`marks`](crate::database::Marks)): as long as the log is
+//! needed, no file of it can go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use futures::TryStreamExt;
 use object_store::path::Path;
-use slatedb::GarbageCollectorBuilder;
 use slatedb::config::{
     FlushType, GarbageCollectorDirectoryOptions, GarbageCollectorOptions, GarbageCollectorScheduleOptions,
 };
+use slatedb::{GarbageCollectorBuilder, GcFilter};
+use slatedb_common::ObjectMetadata;
 use tokio::time::Instant;
 
 use super::limits::{
     GARBAGE_AGE_MIN, GARBAGE_BUSY, GARBAGE_BUSY_MANIFESTS, GARBAGE_LATEST, GARBAGE_SETTLED,
-    LOG_GARBAGE_AGE_MIN, LOG_GARBAGE_FILES, LOG_GARBAGE_POLL, STUCK_BYTES_MIN, STUCK_PART_MIN,
+    LOG_FILES_READ_MAX, LOG_GARBAGE_AGE_MIN, LOG_GARBAGE_FILES, LOG_GARBAGE_POLL, STUCK_BYTES_MIN,
+    STUCK_PART_MIN,
 };
 use super::{OpenDatabase, step_is_done};
 use crate::database::{Databases, NEWEST_FILE_KEY, borrowed_files, flush};
@@ -148,7 +153,7 @@ pub(super) async fn collect(databases: &Databases, database: &OpenDatabase, due:
     run(databases, &database.place.path, due).await;
     if due == Due::Rest {
         match stuck_bytes(databases, database).await {
-            Ok(bytes) if is_worth_it(bytes, database) => {
+            Ok(bytes) if is_worth_it(bytes, database) || has_long_log(databases, database) => {
                 tracing::debug!(path = database.place.path, bytes, "a new file, so that these can go");
                 match make_newest_file(database).await {
                     Ok(()) => run(databases, &database.place.path, due).await,
@@ -169,24 +174,46 @@ pub(super) async fn collect(databases: &Databases, database: &OpenDatabase, due:
 /// Collects what is due in the database at `path`, no matter which process has it open. The collector of
 /// the engine below logs errors. A file that it could not delete is garbage at the next collection as well.
 pub(super) async fn run(databases: &Databases, path: &str, due: Due) {
+    let old_marks = databases.marks.may_go_up_to(path);
     // The `Admin` of the database is not used here: it collects the log by a clock of its own.
-    let collector = GarbageCollectorBuilder::new(path, Arc::clone(&databases.objects))
+    let mut collector = GarbageCollectorBuilder::new(path, Arc::clone(&databases.objects))
         .with_system_clock(databases.clock.for_database())
         .with_seed(databases.seed_of(path))
-        .with_options(options(due))
-        .build();
-    collector.run_gc_once().await;
+        .with_options(options(due, old_marks.is_some()));
+    if let Some(last) = old_marks {
+        collector = collector.with_gc_filter(Arc::new(OldMarks { last }));
+    }
+    collector.build().run_gc_once().await;
 }
 
-fn options(due: Due) -> GarbageCollectorOptions {
+/// Keeps the marks that come after `last`.
+struct OldMarks {
+    last: u64,
+}
+
+#[async_trait]
+impl GcFilter for OldMarks {
+    async fn filter(&self, mut garbage: HashSet<ObjectMetadata>) -> HashSet<ObjectMetadata> {
+        garbage.retain(|file| {
+            file.size > 0 || log_file(&file.location).is_none_or(|number| number <= self.last)
+        });
+        garbage
+    }
+}
+
+/// The number of a file of the log; `None` for other files.
+fn log_file(path: &Path) -> Option<u64> {
+    let (directory, name) = path.as_ref().rsplit_once('/')?;
+    name.strip_suffix(".sst").filter(|_| directory.ends_with("/wal"))?.parse().ok()
+}
+
+fn options(due: Due, has_old_marks: bool) -> GarbageCollectorOptions {
     let older_than = |min_age| Some(GarbageCollectorDirectoryOptions { min_age, ..Default::default() });
     let rest = if due == Due::Log { None } else { older_than(GARBAGE_AGE_MIN) };
     GarbageCollectorOptions {
         manifest_options: rest,
         wal_options: older_than(LOG_GARBAGE_AGE_MIN),
-        // The marks in the log that shut out earlier writers stay: when they were collected too early,
-        // writes were lost.
-        wal_fence_options: None,
+        wal_fence_options: if has_old_marks { older_than(LOG_GARBAGE_AGE_MIN) } else { None },
         compacted_options: rest,
         compactions_options: rest,
         detach_options: rest.map(|_| GarbageCollectorScheduleOptions::default()),
@@ -224,6 +251,12 @@ fn is_worth_it(stuck: u64, database: &OpenDatabase) -> bool {
     let own = status.current_manifest.all_sst_views().filter(|view| !others.contains(&view.sst.id));
     let used: u64 = own.map(|view| view.estimate_size()).sum();
     stuck >= STUCK_BYTES_MIN && stuck >= used / STUCK_PART_MIN
+}
+
+/// Whether the next opening would read a long log again that earlier processes have left.
+fn has_long_log(databases: &Databases, database: &OpenDatabase) -> bool {
+    let replaced_until = database.status.borrow().current_manifest.replay_after_wal_id();
+    databases.marks.still_read(&database.place.path, replaced_until) >= LOG_FILES_READ_MAX
 }
 
 /// Makes a new file of level 0, by writing a row that means nothing.

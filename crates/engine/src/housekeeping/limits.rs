@@ -86,6 +86,8 @@ pub(crate) const LOG_GARBAGE_FILES: u64 = 256;
 pub(crate) const LOG_GARBAGE_POLL: Duration = Duration::from_secs(10);
 /// Such files stay until they are this old.
 pub(crate) const LOG_GARBAGE_AGE_MIN: Duration = Duration::from_secs(10);
+/// If a database that gets no writes has so many files of earlier processes in its log, they are made needless.
+pub(crate) const LOG_FILES_READ_MAX: usize = 16;
 /// A newer sorted file is made if this many bytes of garbage cannot be deleted without one.
 pub(crate) const STUCK_BYTES_MIN: u64 = 64 << 10;
 /// The same, as a part of the bytes of the database's own files.

@@ -1,5 +1,7 @@
 //! Tests with a directory of databases that are split and merged. They check what is left in the end.
 
+mod marks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Bound;

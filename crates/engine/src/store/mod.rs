@@ -212,7 +212,7 @@ impl Store {
         directory::Directories::new(fsync)
             .ensure(root)
             .map_err(|source| StoreError::io("create", root, source))?;
-        DirectoryLock::take(root)
+        DirectoryLock::take(root, || Ok(format::first_foreign_name(root)?.is_some()))
     }
 
     fn of_directory(
@@ -297,6 +297,11 @@ impl Store {
     /// of this name before has ended.
     pub fn lock(&self) -> Option<&str> {
         self.0.lock.as_ref().map(DirectoryLock::name)
+    }
+
+    /// Whether all processes that had the store open before have ended, certainly.
+    pub(crate) fn others_are_over(&self) -> bool {
+        self.0.lock.as_ref().is_some_and(DirectoryLock::others_are_over)
     }
 
     /// Tells when the disk is too full for new writes.

@@ -101,6 +101,7 @@ mod tests {
             ranges: Vec::new(),
             disk_free_bytes: 7,
             disk_low: false,
+            log_marks: 0,
             damaged_files: Vec::new(),
             troubles: Vec::new(),
         };
