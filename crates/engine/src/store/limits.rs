@@ -18,6 +18,9 @@ pub const INLINE_LIST_FILES_MAX: usize = 64;
 /// systems allow a process.
 pub const OPEN_FILES_MAX: usize = 256;
 
+/// A file is synced while it is written, whenever so many bytes came since its last sync.
+pub const SYNCED_AT_LEAST_EVERY: usize = 1 << 20;
+
 /// How many names are tried for one staging file before a write is given up. Only files of this process's
 /// own unfinished writes can have such a name, since those of other processes are swept when the store
 /// opens.

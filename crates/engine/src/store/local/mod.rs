@@ -38,7 +38,7 @@ use object_store::{
 
 use slatedb_common::retry::NonRetryable;
 
-use self::publish::Publish;
+use self::publish::{Publish, Staging};
 use self::read::{OpenFiles, ReadError, SealedFile};
 use self::upload::SealedUpload;
 use super::damage::DamageLog;
@@ -313,14 +313,12 @@ impl ObjectStore for SealedDirectory {
         }
         let target = self.0.plain.path_to_filesystem(location)?;
         let file = target.clone();
-        self.blocking(move |inner| {
+        let staging = self.blocking(move |inner| {
             let parent = file.parent().unwrap_or(FilePath::new("/"));
-            let made = inner.directories.ensure(parent);
+            let made = inner.directories.ensure(parent).and_then(|()| Staging::beside(&file, inner.fsync));
             made.map_err(|error| inner.io_error("write", &file, error))
-        })
-        .await?;
-        let parts = self.0.plain.put_multipart_opts(location, options).await?;
-        Ok(Box::new(SealedUpload::new(parts, location.clone(), target, Arc::clone(&self.0))))
+        });
+        Ok(Box::new(SealedUpload::new(self.clone(), location.clone(), target, staging.await?)))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {

@@ -7,13 +7,17 @@
 //! If the link is made and the sync of the directory fails, the link is removed again. Otherwise SlateDB
 //! would try the write again, find that the name is taken, and conclude that another writer has shut it
 //! out.
+//!
+//! **Large files are synced while they are written**, at each [`SYNCED_AT_LEAST_EVERY`] bytes. If 64 MiB are synced at their
+//! end, the small files of the log that are written meanwhile wait for all of it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::super::directory;
-use super::super::limits::STAGING_NAMES_MAX;
+use super::super::limits::{STAGING_NAMES_MAX, SYNCED_AT_LEAST_EVERY};
 
 /// How a file gets its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,28 +31,90 @@ pub(super) enum Publish {
 /// Writes `pieces` to the file `target`, whose directory must exist, and returns the metadata of the file.
 /// After an error, no new file has the name; a replacement may or may not have been made.
 pub(super) fn write(target: &Path, pieces: &[&[u8]], publish: Publish, fsync: bool) -> io::Result<Metadata> {
-    let (mut file, staging) = staging_file(target)?;
-    let mut write = || {
-        write_all(&mut file, pieces)?;
-        if fsync {
-            file.sync_all()?;
+    let mut staging = Staging::beside(target, fsync)?;
+    if pieces.iter().map(|piece| piece.len()).sum::<usize>() <= SYNCED_AT_LEAST_EVERY {
+        write_all(&mut staging.file, pieces)?;
+    } else {
+        staging.write_at(0, pieces.iter().copied())?;
+    }
+    staging.publish(target, publish)
+}
+
+/// A file that is being written, and has no name of its own yet. It is removed when it is dropped before it is published. If it
+/// stays, it is swept when the store is opened next.
+#[derive(Debug)]
+pub(super) struct Staging {
+    file: File,
+    /// `None` once the file has its name.
+    path: Option<PathBuf>,
+    fsync: bool,
+}
+
+impl Staging {
+    /// Makes a staging file beside `target`, whose directory must exist.
+    pub(super) fn beside(target: &Path, fsync: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        let mut number = 1;
+        loop {
+            let mut path = target.as_os_str().to_owned();
+            path.push(format!("#{number}"));
+            let path = PathBuf::from(path);
+            match options.open(&path) {
+                Ok(file) => return Ok(Self { file, path: Some(path), fsync }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < STAGING_NAMES_MAX => {
+                    number += 1;
+                }
+                Err(error) => return Err(error),
+            }
         }
-        let metadata = file.metadata()?;
+    }
+
+    /// Writes pieces one after the other, the first one at `offset`, and syncs now and then.
+    pub(super) fn write_at<'p>(
+        &self,
+        mut offset: u64,
+        pieces: impl Iterator<Item = &'p [u8]>,
+    ) -> io::Result<()> {
+        let mut unsynced = 0;
+        for part in pieces.flat_map(|piece| piece.chunks(SYNCED_AT_LEAST_EVERY)) {
+            self.file.write_all_at(part, offset)?;
+            offset += part.len() as u64;
+            unsynced += part.len();
+            if self.fsync && unsynced >= SYNCED_AT_LEAST_EVERY {
+                self.file.sync_data()?;
+                unsynced = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Syncs the file and gives it its name. Returns its metadata.
+    pub(super) fn publish(mut self, target: &Path, publish: Publish) -> io::Result<Metadata> {
+        if self.fsync {
+            self.file.sync_all()?;
+        }
+        let metadata = self.file.metadata()?;
+        let path = self.path.as_ref().expect("it is published once");
         match publish {
-            Publish::New => link(&staging, target, fsync)?,
+            Publish::New => link(path, target, self.fsync)?,
             Publish::Replace => {
-                fs::rename(&staging, target)?;
-                sync_parent(target, fsync)?;
+                fs::rename(path, target)?;
+                // The name of the staging file is free again, and may be that of another write by now.
+                self.path = None;
+                sync_parent(target, self.fsync)?;
             }
         }
         Ok(metadata)
-    };
-    let written = write();
-    // After a rename it is gone already. A staging file that stays is swept when the store is opened next.
-    if publish == Publish::New || written.is_err() {
-        let _ = fs::remove_file(&staging);
     }
-    written
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 fn link(staging: &Path, target: &Path, fsync: bool) -> io::Result<()> {
@@ -56,24 +122,6 @@ fn link(staging: &Path, target: &Path, fsync: bool) -> io::Result<()> {
     sync_parent(target, fsync).inspect_err(|_| {
         let _ = fs::remove_file(target);
     })
-}
-
-fn staging_file(target: &Path) -> io::Result<(File, PathBuf)> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    let mut number = 1;
-    loop {
-        let mut staging = target.as_os_str().to_owned();
-        staging.push(format!("#{number}"));
-        let staging = PathBuf::from(staging);
-        match options.open(&staging) {
-            Ok(file) => return Ok((file, staging)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < STAGING_NAMES_MAX => {
-                number += 1;
-            }
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 fn write_all(file: &mut File, pieces: &[&[u8]]) -> io::Result<()> {
