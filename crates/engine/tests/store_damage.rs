@@ -11,14 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use object_store::ObjectStoreExt;
+use futures::TryStreamExt;
+use object_store::{ObjectStore, ObjectStoreExt};
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use rangehold_engine::store::{Store, StoreLocation, StoreOptions, check_log, damaged_file};
+use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions, check_log, damaged_file};
 use rangehold_engine::{Clock, Node, Options};
 use slatedb::config::{DurabilityLevel, FlushOptions, FlushType, ReadOptions, ScanOptions, Settings};
 use slatedb::{Db, WriteBatch};
 
 const RANGE: &str = "ranges/1-1-1";
+const JOURNAL: &str = "journal";
 const ROWS: u32 = 900;
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
@@ -34,9 +36,13 @@ fn settings(compacting: bool) -> Settings {
 }
 
 fn store(directory: &Path) -> Store {
+    open_store(directory).unwrap()
+}
+
+fn open_store(directory: &Path) -> Result<Store, StoreError> {
     let location = StoreLocation::Directory(directory.to_owned());
     // This test is not about loss of power. Without syncs, its many openings take a third of the time.
-    Store::open(&location, StoreOptions { unsafe_no_fsync: true, ..StoreOptions::default() }).unwrap()
+    Store::open(&location, StoreOptions { unsafe_no_fsync: true, ..StoreOptions::default() })
 }
 
 async fn open(store: &Store, compacting: bool) -> Result<Db, slatedb::Error> {
@@ -93,7 +99,7 @@ async fn check_that_log_is_whole(store: &Store) -> Result<(), String> {
 
 /// Opens the database and reads everything. Returns Ok if every row is right, and otherwise what the error says.
 async fn read_all(directory: &Path, compacting: bool) -> Result<(), String> {
-    let store = store(directory);
+    let store = open_store(directory).map_err(|error| error.to_string())?;
     let told = |error: slatedb::Error| match damaged_file(&error) {
         Some(damaged) => damaged.to_string(),
         None => format!("{error:?} / {error}"),
@@ -133,6 +139,12 @@ fn copy_tree(from: &Path, to: &Path) {
             fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// The directory of the segments in the journal, which has another name after each opening.
+fn owner_of_journal(directory: &Path) -> String {
+    let directories = files(&directory.join(JOURNAL));
+    directories[0].file_name().unwrap().to_str().unwrap().to_owned()
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -183,8 +195,14 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
         (chance.next_u64() % below as u64) as usize
     };
     let mut seen: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
-    for kind in ["manifest", "wal", "compacted", "compactions"] {
-        let kind_files = files(&original.path().join(RANGE).join(kind));
+    for (kind, directory) in [
+        ("manifest", format!("{RANGE}/manifest")),
+        ("journal", format!("{JOURNAL}/{}", owner_of_journal(original.path()))),
+        ("compacted", format!("{RANGE}/compacted")),
+        ("compactions", format!("{RANGE}/compactions")),
+    ] {
+        let mut kind_files = files(&original.path().join(directory));
+        kind_files.retain(|file| file.file_name().unwrap() != "synced");
         assert_eq!(outcome(original.path(), &relative(&kind_files[0]), Some).await, "right");
         for attempt in 0..50 {
             // Only the newest files count.
@@ -192,8 +210,9 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
             let file = &relative(&kind_files[kind_files.len() - newest]);
             let (at, bit) = (pick(1 << 20), pick(8));
             let flipped = outcome(original.path(), file, |mut bytes| {
-                let at = at % bytes.len();
-                bytes[at] ^= 1 << bit;
+                // A segment ends in zeros that nobody reads.
+                let written = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+                bytes[at % written] ^= 1 << bit;
                 Some(bytes)
             });
             *seen.entry((kind, "flipped", flipped.await)).or_default() += 1;
@@ -204,8 +223,8 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
             *seen.entry((kind, "cut", cut.await)).or_default() += 1;
             let emptied = outcome(original.path(), file, |_| Some(Vec::new()));
             *seen.entry((kind, "emptied", emptied.await)).or_default() += 1;
-            // No other file names the last file of a log, so nothing can notice that it is missing.
-            if (kind, newest) != ("wal", 1) {
+            // No other file names the last segment of the journal, so nothing can notice that it is missing.
+            if (kind, newest) != ("journal", 1) {
                 let missing = outcome(original.path(), file, |_| None);
                 *seen.entry((kind, "missing", missing.await)).or_default() += 1;
             }
@@ -224,10 +243,12 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
 async fn a_server_does_not_open_a_log_with_a_gap() {
     let directory = tempfile::tempdir().unwrap();
     make(directory.path()).await;
-    let log = files(&directory.path().join(RANGE).join("wal"));
-    let missing = &log[log.len() - 2];
-    fs::remove_file(missing).unwrap();
     let objects = store(directory.path()).object_store();
+    let log: Vec<_> = objects.list(Some(&format!("{RANGE}/wal").into())).try_collect().await.unwrap();
+    let mut log: Vec<_> = log.into_iter().map(|file| file.location).collect();
+    log.sort_unstable();
+    let missing = &log[log.len() - 2];
+    objects.delete(missing).await.unwrap();
     let map = br#"{"format":1,"version":1,"ranges":[{"id":1,"low":"10","high":null,"generation":1,"attempt":1,"server":1}]}"#;
     objects.put(&"cluster/map/00000000000000000001.json".into(), map.to_vec().into()).await.unwrap();
     drop(objects);
@@ -235,6 +256,6 @@ async fn a_server_does_not_open_a_log_with_a_gap() {
     let Err(refused) = Node::open(store(directory.path()), options).await else {
         panic!("opened, with rows lost");
     };
-    let (refused, missing) = (refused.to_string(), missing.file_name().unwrap().to_str().unwrap());
+    let (refused, missing) = (refused.to_string(), missing.filename().unwrap());
     assert!(refused.contains(missing), "{refused}");
 }

@@ -32,8 +32,8 @@ pub(crate) struct Source<'a> {
 /// Makes the directories of databases before the databases. A directory that is made before writes are held need not be
 /// made while they are held. If this fails, they are made later.
 pub(crate) async fn make_directories(store: &Store, names: impl IntoIterator<Item = DatabaseName>) {
-    let directories = |name| ["manifest", "wal"].map(|kind| format!("{}/{kind}", database_path(name)));
-    let paths: Vec<String> = names.into_iter().flat_map(directories).collect();
+    let paths: Vec<String> =
+        names.into_iter().map(|name| format!("{}/manifest", database_path(name))).collect();
     if let Err(error) = store.make_directories(&paths).await {
         tracing::debug!(%error, "the directories of the heirs could not be made beforehand");
     }

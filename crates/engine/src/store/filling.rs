@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 
 use super::format::{self, COPY_MARK, FORMAT_FILE};
+use super::local::JOURNAL;
 use super::lock::LOCK_FILE;
 use super::{Store, StoreError, StoreOptions, directory};
 
@@ -75,7 +76,7 @@ fn clear(root: &Path) -> io::Result<()> {
         if name == LOCK_FILE || name == COPY_MARK {
             continue;
         }
-        if name == "ranges" || name == "cluster" || name == "blobs" {
+        if name == "ranges" || name == "cluster" || name == "blobs" || name == JOURNAL {
             fs::remove_dir_all(entry.path())?;
         } else if name == FORMAT_FILE || directory::is_staging(&name) {
             fs::remove_file(entry.path())?;

@@ -4,7 +4,7 @@
 //! or newer, can read it even if everything else has changed:
 //!
 //! ```json
-//! { "format": 1, "engine": "slatedb 0.18", "log": "objects", "files": "sealed" }
+//! { "format": 1, "engine": "slatedb 0.18", "log": "journal", "files": "sealed" }
 //! ```
 //!
 //! It is made once, when the directory is empty. Format 2 is the same with objects: before the first row of a bucket, an
@@ -24,6 +24,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::local::{JOURNAL, journal_is_new, make_journal};
 use super::lock::LOCK_FILE;
 use super::{StoreError, directory};
 
@@ -37,7 +38,9 @@ pub const FORMAT: u32 = 2;
 /// The format of a directory that has only tables.
 const TABLES_ONLY: u32 = 1;
 const ENGINE: &str = "slatedb 0.18";
-const LOG: &str = "objects";
+const LOG: &str = "journal";
+/// How earlier releases kept the log. A directory is noted to have a journal before the first record is written there.
+const LOG_OF_FILES: &str = "objects";
 const FILES: &str = "sealed";
 
 /// What the format object says. A member that only a later format has is not lost here: this release
@@ -48,7 +51,7 @@ pub struct Format {
     pub format: u32,
     /// The storage engine below the ranges, with the version that sets its format.
     pub engine: String,
-    /// How the log is kept: `objects`, one sealed file per flush.
+    /// How the log is kept: `journal`, many flushes in one file, or `objects`, one sealed file for each.
     pub log: String,
     /// How files are kept: `sealed`, each with a checksum at its end.
     pub files: String,
@@ -89,6 +92,11 @@ impl Format {
         Self { format: FORMAT, ..Self::tables_only() }
     }
 
+    /// Whether the small files of logs are in a journal.
+    pub(super) fn has_journal(&self) -> bool {
+        self.log == LOG
+    }
+
     /// Reads the text of a format object. Fails if this release cannot open the format. The number is checked first,
     /// since it is the only member that every later format is sure to have.
     fn parse(text: &[u8]) -> Result<Self, FormatError> {
@@ -102,14 +110,15 @@ impl Format {
         }
         let found: Self = serde_json::from_slice(text)?;
         let known = Self::tables_only();
-        for (member, found, known) in [
-            ("engine", &found.engine, &known.engine),
-            ("log", &found.log, &known.log),
-            ("files", &found.files, &known.files),
-        ] {
+        for (member, found, known) in
+            [("engine", &found.engine, &known.engine), ("files", &found.files, &known.files)]
+        {
             if found != known {
                 return Err(FormatError::Other { member, found: found.clone(), known: known.clone() });
             }
+        }
+        if ![LOG, LOG_OF_FILES].contains(&found.log.as_str()) {
+            return Err(FormatError::Other { member: "log", found: found.log, known: known.log });
         }
         if !(TABLES_ONLY..=FORMAT).contains(&found.format) {
             return Err(FormatError::Unknown(found.format));
@@ -122,7 +131,14 @@ impl Format {
 /// there.
 pub(super) fn check_or_create(directory: &Path, fsync: bool) -> Result<Format, StoreError> {
     match check(directory)? {
-        Some(format) => Ok(format),
+        Some(format) if format.has_journal() => Ok(format),
+        Some(format) => {
+            make_journal(directory, fsync)
+                .map_err(|source| StoreError::io("make a journal in", directory, source))?;
+            let format = Format { log: LOG.into(), ..format };
+            write(directory, &format, fsync)?;
+            Ok(format)
+        }
         None => create(directory, fsync),
     }
 }
@@ -147,6 +163,9 @@ pub(super) fn create(directory: &Path, fsync: bool) -> Result<Format, StoreError
     if let Some(foreign) = first_foreign_name(directory)? {
         return Err(StoreError::Foreign { directory: directory.to_owned(), found: foreign });
     }
+    // If the format object tells of a journal, there is one.
+    make_journal(directory, fsync)
+        .map_err(|source| StoreError::io("make a journal in", directory, source))?;
     let format = Format::tables_only();
     write(directory, &format, fsync)?;
     Ok(format)
@@ -184,7 +203,8 @@ pub(super) fn first_foreign_name(directory: &Path) -> Result<Option<String>, Sto
         let name = entry.map_err(failed)?.file_name();
         let staging = [format!("{FORMAT_FILE}#0"), format!("{COPY_MARK}#0")];
         let ours = [LOCK_FILE, COPY_MARK, "lost+found", &staging[0], &staging[1]];
-        if !ours.iter().any(|known| name == **known) {
+        let is_new_journal = name == JOURNAL && journal_is_new(directory).unwrap_or(false);
+        if !is_new_journal && !ours.iter().any(|known| name == **known) {
             return Ok(Some(name.to_string_lossy().into_owned()));
         }
     }

@@ -52,3 +52,31 @@ pub const SORTED_FILE_LEAVES: u64 = 2 * DISK_LAST_BYTES;
 
 /// With fewer free inodes than this, a volume counts as full.
 pub const DISK_INODES_MIN: u64 = 64;
+
+/// How many files are deleted at once by one call.
+pub const DELETES_AT_ONCE: usize = 10;
+
+/// The length of a full segment of the journal.
+pub const JOURNAL_SEGMENT_BYTES: u64 = 16 << 20;
+
+/// The largest file of a log that goes into the journal. Above this, the bytes cost so much that the cost of a file of its own does not
+/// matter.
+pub const JOURNAL_RECORD_BYTES_MAX: u64 = 1 << 20;
+
+/// A new segment grows by this many bytes at a time. A small store stays small, and a sync rarely has to note a new length.
+pub const JOURNAL_GROWS_BY: u64 = 256 << 10;
+
+/// Objects are moved out of the oldest segment only if there are more segments than this.
+pub const JOURNAL_SEGMENTS_MIN: usize = 4;
+
+/// With more segments than this, the objects of the oldest one are moved out, however many they are: a gibibyte.
+pub const JOURNAL_SEGMENTS_MAX: usize = 64;
+
+/// The oldest segment is cold if its objects take at most the segment's length divided by this number.
+pub const JOURNAL_COLD_PART: u64 = 8;
+
+/// Segments without objects that are kept, to be written over.
+pub const JOURNAL_DEAD_SEGMENTS_MAX: usize = 2;
+
+/// How often a process tries to take over the journal, or to read it beside its owner, while others change its names.
+pub const JOURNAL_TAKE_OVERS_MAX: usize = 100;

@@ -12,6 +12,7 @@
 //!     admin-token             for the admin endpoint                       (the server)
 //!     cluster/map/<version>   the map of ranges                            map_store
 //!     cluster/servers/<id>/   the lives of partition servers               lease
+//!     journal/                the small files of the logs of all databases     local
 //!     changes/<range>/        change records of splits and merges          change
 //!     ranges/<id>-<generation>-<attempt>/{manifest,wal,compacted,..}/      (SlateDB)
 //!     blobs/<id>/<n>.chunk    the bytes of large objects                   blob
@@ -59,7 +60,7 @@ pub use self::object_error::ObjectError;
 
 use self::answer_length::CheckedLengths;
 use self::damage::DamageLog;
-use self::local::SealedDirectory;
+use self::local::{Access, OpenError, SealedDirectory};
 use self::lock::DirectoryLock;
 
 /// The options of a store. The defaults are for production.
@@ -129,6 +130,14 @@ pub enum StoreError {
         /// The directory.
         directory: PathBuf,
     },
+    /// A segment of the journal is missing, or damaged where not even the names of its objects can be read.
+    #[error("the journal of {} is damaged: {reason}; restore the directory from a backup", directory.display())]
+    Journal {
+        /// The directory.
+        directory: PathBuf,
+        /// Which segment, and where.
+        reason: String,
+    },
     /// The operating system refused.
     #[error("cannot {action} {}", path.display())]
     Io {
@@ -144,6 +153,15 @@ pub enum StoreError {
 impl StoreError {
     fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }
+    }
+
+    fn journal(root: &Path, error: OpenError) -> Self {
+        match error {
+            OpenError::Io(source) => Self::io("open the journal of", root, source),
+            OpenError::Segment { .. } | OpenError::Missing(_) => {
+                Self::Journal { directory: root.to_owned(), reason: error.to_string() }
+            }
+        }
     }
 }
 
@@ -225,8 +243,13 @@ impl Store {
         let root = root.canonicalize().map_err(failed)?;
         let damage = DamageLog::default();
         let disk = DiskWatch::of_directory(&root, options.disk_reserve_bytes).map_err(failed)?;
-        let objects = SealedDirectory::new(&root, !options.unsafe_no_fsync, damage.clone(), disk.clone())
-            .map_err(|error| failed(io::Error::other(error)))?;
+        let fsync = !options.unsafe_no_fsync;
+        let access = match lock {
+            Some(_) => Access::Owner,
+            None => Access::Beside { may_be_missing: !format.has_journal() },
+        };
+        let objects = SealedDirectory::new(&root, fsync, access, damage.clone(), disk.clone())
+            .map_err(|error| StoreError::journal(&root, error))?;
         Ok(Self(Arc::new(Inner {
             objects: Arc::new(objects.clone()),
             directory: Some(objects),

@@ -42,9 +42,14 @@ async fn two_ranges(directory: &Path) -> [PathBuf; 2] {
 
 /// Flips one bit in the middle of a file. Returns the bytes as they were.
 pub(crate) fn flip(file: &Path) -> Vec<u8> {
+    let middle = fs::read(file).unwrap().len() / 2;
+    flip_at(file, middle)
+}
+
+fn flip_at(file: &Path, at: usize) -> Vec<u8> {
     let whole = fs::read(file).unwrap();
     let mut damaged = whole.clone();
-    damaged[whole.len() / 2] ^= 1;
+    damaged[at] ^= 1;
     fs::write(file, damaged).unwrap();
     whole
 }
@@ -53,9 +58,23 @@ pub(crate) fn newest(directory: &Path) -> PathBuf {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).max().unwrap()
 }
 
-async fn check(directory: &Path, file: &Path) {
-    let name = file.file_name().unwrap().to_str().unwrap();
-    let whole = flip(file);
+/// The segments of the journal, oldest first. Their directory has another name after each opening.
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let files = |directory: PathBuf| fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> = files(directory.join("journal")).flat_map(files).collect();
+    found.retain(|file| file.extension().is_some_and(|ending| ending == "segment"));
+    found.sort();
+    found
+}
+
+/// Where a file holds the text for the last time.
+fn find_last(file: &Path, text: &str) -> Option<usize> {
+    fs::read(file).unwrap().windows(text.len()).rposition(|window| window == text.as_bytes())
+}
+
+/// Damages a file at one place. The errors then have `name` in them.
+async fn check(directory: &Path, damaged: &Path, at: usize, name: &str) {
+    let whole = flip_at(damaged, at);
     let node = open(directory).await.unwrap();
     assert!(get(&node, "1", "row").await.unwrap().is_some(), "{name}");
     put(&node, "1", "other", "v").await.unwrap();
@@ -70,7 +89,8 @@ async fn check(directory: &Path, file: &Path) {
     assert!(troubles.len() == 1 && troubles[0].contains(name), "{troubles:?}");
 
     // When the file is back, the manager's next look opens the range.
-    fs::write(file, whole).unwrap();
+    let file = segments(directory).into_iter().find(|segment| segment.file_name() == damaged.file_name());
+    fs::write(file.unwrap_or(damaged.to_owned()), whole).unwrap();
     node.executor().mend().await.unwrap();
     assert_eq!(get(&node, "9", "row").await.unwrap().unwrap(), "after");
     assert_eq!(node.statistics().troubles, []);
@@ -81,7 +101,9 @@ async fn check(directory: &Path, file: &Path) {
 async fn a_range_with_a_damaged_manifest_is_told_of_and_the_others_are_served() {
     let directory = tempfile::tempdir().unwrap();
     let [_, right] = two_ranges(directory.path()).await;
-    check(directory.path(), &newest(&right.join("manifest"))).await;
+    let manifest = newest(&right.join("manifest"));
+    let middle = fs::read(&manifest).unwrap().len() / 2;
+    check(directory.path(), &manifest, middle, manifest.file_name().unwrap().to_str().unwrap()).await;
 }
 
 #[tokio::test]
@@ -90,7 +112,14 @@ async fn a_range_with_a_damaged_fence_is_told_of_and_the_others_are_served() {
     let [_, right] = two_ranges(directory.path()).await;
     // An opening puts an empty file into the log, which shuts out the opening before. The node crashes after that.
     drop(open(directory.path()).await.unwrap());
-    check(directory.path(), &newest(&right.join("wal"))).await;
+    let segments: Vec<PathBuf> = segments(directory.path());
+    let log = format!("{}/wal/", right.strip_prefix(directory.path()).unwrap().to_str().unwrap());
+    let segment = segments.iter().rfind(|segment| find_last(segment, &log).is_some()).unwrap();
+    // The path stands again behind the record, and the seal before that.
+    let path_at = find_last(segment, &log).unwrap();
+    let name =
+        String::from_utf8(fs::read(segment).unwrap()[path_at..path_at + log.len() + 24].to_vec()).unwrap();
+    check(directory.path(), segment, path_at - 10, &name).await;
 }
 
 #[tokio::test]

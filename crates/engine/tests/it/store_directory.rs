@@ -57,14 +57,76 @@ async fn leftovers_of_interrupted_writes_go_and_objects_stay() {
     let directory = tempfile::tempdir().unwrap();
     let (store, objects) = objects(directory.path());
     objects.put(&Path::from("ranges/1/wal/1.sst"), "row".into()).await.unwrap();
+    objects.put(&Path::from("ranges/1/manifest/1.manifest"), "rows".into()).await.unwrap();
     drop((store, objects));
-    let leftover = directory.path().join("ranges/1/wal/2.sst#1");
+    let leftover = directory.path().join("ranges/1/manifest/2.manifest#1");
     fs::write(&leftover, "ro").unwrap();
 
     let (_store, objects) = self::objects(directory.path());
     assert!(!leftover.exists());
     let kept = objects.get(&Path::from("ranges/1/wal/1.sst")).await.unwrap().bytes().await.unwrap();
     assert_eq!(kept, "row");
+}
+
+#[tokio::test]
+async fn small_and_large_files_of_a_log_are_alike() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, objects) = objects(directory.path());
+    let log = |number: u32| Path::from(format!("ranges/1/wal/{number:020}.sst"));
+    let bytes = |number: u32| vec![number as u8; if number.is_multiple_of(2) { 2 << 20 } else { 1_000 }];
+    let make = async |number: u32| {
+        objects.put_opts(&log(number), bytes(number).into(), PutMode::Create.into()).await
+    };
+    for number in 1..5 {
+        make(number).await.unwrap();
+    }
+    for number in 1..5 {
+        assert!(matches!(make(number).await, Err(Error::AlreadyExists { .. })), "{number}");
+        assert_eq!(objects.head(&log(number)).await.unwrap().size, bytes(number).len() as u64);
+        assert_eq!(
+            objects.get_range(&log(number), 900..1_200).await.unwrap(),
+            bytes(number)[900..].iter().take(300).copied().collect::<Vec<u8>>()
+        );
+    }
+    let listed = async |offset: &Path| {
+        let mut found: Vec<_> =
+            objects.list_with_offset(Some(&Path::from("ranges/1")), offset).try_collect().await.unwrap();
+        found.sort_by(|a, b| a.location.cmp(&b.location));
+        found.into_iter().map(|meta| (meta.location, meta.size)).collect::<Vec<_>>()
+    };
+    let all: Vec<_> = (1..5).map(|number| (log(number), bytes(number).len() as u64)).collect();
+    assert_eq!(listed(&Path::default()).await, all);
+    assert_eq!(listed(&log(2)).await, all[2..]);
+    let above = objects.list_with_delimiter(Some(&Path::from("ranges"))).await.unwrap();
+    assert_eq!((above.common_prefixes, above.objects.len()), (vec![Path::from("ranges/1")], 0));
+    let inside = objects.list_with_delimiter(Some(&Path::from("ranges/1/wal"))).await.unwrap();
+    assert_eq!((inside.common_prefixes.len(), inside.objects.len()), (0, 4));
+    assert!(store.remove_directory("ranges/1").await.is_err(), "its log is not deleted");
+    objects.copy(&log(1), &log(7)).await.unwrap();
+    objects.copy(&log(2), &log(8)).await.unwrap();
+    assert_eq!(objects.get(&log(7)).await.unwrap().bytes().await.unwrap(), bytes(1));
+    for number in [1, 2, 3, 4, 7, 8] {
+        objects.delete(&log(number)).await.unwrap();
+        assert!(matches!(objects.get(&log(number)).await, Err(Error::NotFound { .. })));
+        assert!(matches!(objects.delete(&log(number)).await, Err(Error::NotFound { .. })));
+    }
+    assert_eq!(listed(&Path::default()).await, []);
+    store.remove_directory("ranges/1").await.unwrap();
+}
+
+#[test]
+fn a_directory_of_an_earlier_release_gets_a_journal_and_is_refused_without_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let old = r#"{"format":1,"engine":"slatedb 0.18","log":"objects","files":"sealed"}"#;
+    fs::write(directory.path().join(FORMAT_FILE), old).unwrap();
+    drop(open(directory.path()).unwrap());
+    let format = fs::read_to_string(directory.path().join(FORMAT_FILE)).unwrap();
+    assert!(format.contains(r#""log": "journal""#), "{format}");
+    drop(open(directory.path()).unwrap());
+    fs::remove_dir_all(directory.path().join("journal")).unwrap();
+    let error = open(directory.path()).unwrap_err();
+    let refused = format!("{error}: {}", std::error::Error::source(&error).unwrap());
+    assert!(refused.contains("the directory of the journal is missing"), "{refused}");
 }
 
 #[tokio::test]

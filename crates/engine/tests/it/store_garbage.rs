@@ -3,10 +3,10 @@
 //! *Seen* on the plain directory store: it stops after its first round, because the boundary that
 //! says how far was collected cannot be advanced there.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
+use futures::StreamExt;
+use object_store::ObjectStore;
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use slatedb::Db;
 use slatedb::config::{
@@ -38,8 +38,8 @@ fn settings() -> Settings {
     }
 }
 
-fn count(directory: &Path, kind: &str) -> usize {
-    fs::read_dir(directory.join(RANGE).join(kind)).unwrap().count()
+async fn count(store: &Store, kind: &str) -> usize {
+    store.object_store().list(Some(&format!("{RANGE}/{kind}").into())).count().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,14 +55,14 @@ async fn manifests_and_log_files_do_not_grow_without_end() {
                 db.flush_with_options(FlushOptions { flush_type }).await.unwrap();
             }
         }
-        let left = || (count(directory.path(), "manifest"), count(directory.path(), "wal"));
         let collected = async {
-            while left().0 > 8 || left().1 > 8 {
+            while count(&store, "manifest").await > 8 || count(&store, "wal").await > 8 {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         let collected = tokio::time::timeout(Duration::from_secs(20), collected).await;
-        assert!(collected.is_ok(), "round {round}: manifests and log files left: {:?}", left());
+        let left = (count(&store, "manifest").await, count(&store, "wal").await);
+        assert!(collected.is_ok(), "round {round}: manifests and log files left: {left:?}");
     }
     db.close().await.unwrap();
 }

@@ -90,9 +90,9 @@ async fn a_server_whose_lease_was_ended_acknowledges_no_write() {
 }
 
 /// A server is started in a second process while its first process still runs. Each answers only what is true.
-async fn second_life(first: Node, store: Store) {
+async fn second_life(first: Node, store: impl FnOnce() -> Store) {
     put(&first, "1", "row", "old").await.unwrap();
-    let second = Node::open(store, simulated(&Clock::manual(start()))).await.unwrap();
+    let second = Node::open(store(), simulated(&Clock::manual(start()))).await.unwrap();
     put(&second, "1", "row", "new").await.unwrap();
     for _ in 0..200 {
         let read = get(&first, "1", "row").await;
@@ -107,7 +107,7 @@ async fn second_life(first: Node, store: Store) {
 async fn a_server_that_is_started_again_elsewhere_answers_no_more() {
     let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let first = open(&objects, simulated(&Clock::manual(start()))).await;
-    second_life(first, Store::on(objects)).await;
+    second_life(first, || Store::on(objects)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,7 +119,7 @@ async fn a_directory_that_has_lost_its_lock_file_is_answered_for_by_one_process(
     };
     let first = Node::open(store(), simulated(&Clock::manual(start()))).await.unwrap();
     std::fs::remove_file(directory.path().join(LOCK_FILE)).unwrap();
-    second_life(first, store()).await;
+    second_life(first, store).await;
 }
 
 /// Both processes find no map, and each makes the first one.

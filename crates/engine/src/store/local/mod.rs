@@ -10,10 +10,13 @@
 //!   first round without an error, and manifests and log files become more and more. Here an update is made
 //!   under a lock inside the process. That is enough, since one process at a time serves a directory (it
 //!   holds the lock of the directory), and only that process collects garbage.
+//! - **Together.** The small files of logs lie in a few large ones ([`journal`]).
 //! - **Quick.** Small files and directories are read ([`read`]) and listed ([`list`]) by the calling
 //!   thread.
 
+mod journal;
 mod list;
+mod log_files;
 mod publish;
 mod read;
 mod upload;
@@ -27,24 +30,26 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt, TryStreamExt};
+use futures::{StreamExt, TryStreamExt, future};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
-    UpdateVersion,
+    CopyMode, CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    RenameOptions, RenameTargetMode, Result, UpdateVersion,
 };
 
 use slatedb_common::retry::NonRetryable;
 
+pub(super) use self::journal::{Access, JOURNAL, OpenError, is_new as journal_is_new, make as make_journal};
+use self::journal::{Journal, TakenOver};
 use self::publish::{Publish, Staging};
 use self::read::{OpenFiles, ReadError, SealedFile};
 use self::upload::SealedUpload;
 use super::damage::DamageLog;
 use super::directory::Directories;
 use super::disk::DiskWatch;
-use super::limits::INLINE_READ_BYTES_MAX;
+use super::limits::{DELETES_AT_ONCE, INLINE_READ_BYTES_MAX};
 use super::seal::{SEAL_LEN, Sealer};
 
 /// The object store on a directory. The module says what it adds.
@@ -55,6 +60,7 @@ pub(super) struct SealedDirectory(Arc<Inner>);
 struct Inner {
     plain: LocalFileSystem,
     fsync: bool,
+    journal: Journal,
     directories: Directories,
     open_files: OpenFiles,
     /// Held by an update from its comparison to its publication.
@@ -65,10 +71,18 @@ struct Inner {
 
 impl SealedDirectory {
     /// A store on `root`, which must exist.
-    pub(super) fn new(root: &FilePath, fsync: bool, damage: DamageLog, disk: DiskWatch) -> Result<Self> {
+    pub(super) fn new(
+        root: &FilePath,
+        fsync: bool,
+        access: Access,
+        damage: DamageLog,
+        disk: DiskWatch,
+    ) -> std::result::Result<Self, OpenError> {
+        let plain = LocalFileSystem::new_with_prefix(root).map_err(io::Error::other)?;
         Ok(Self(Arc::new(Inner {
-            plain: LocalFileSystem::new_with_prefix(root)?.with_fsync(fsync),
+            plain: plain.with_fsync(fsync),
             fsync,
+            journal: Journal::open(root, fsync, access)?,
             directories: Directories::new(fsync),
             open_files: OpenFiles::default(),
             update: Mutex::new(()),
@@ -94,6 +108,9 @@ impl SealedDirectory {
     /// Removes the directory of the objects below `path`. It is an error if one of the objects is still
     /// there.
     pub(in super::super) async fn remove_directory(&self, path: &str) -> Result<()> {
+        if !self.0.in_journal(Some(&Path::from(path)))?.is_empty() {
+            return Err(log_files::not_empty(path));
+        }
         let target = self.0.plain.path_to_filesystem(&Path::from(path))?;
         self.blocking(move |inner| {
             let removed = inner.directories.remove(&target);
@@ -106,6 +123,15 @@ impl SealedDirectory {
     async fn opened(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
         if !is_read_in_parts(location) {
             return self.0.open(file, location).map(Arc::new);
+        }
+        let object = if self.0.journal.answers_at_once(location) {
+            self.0.open_in_journal(location)?
+        } else {
+            let location = location.clone();
+            self.blocking(move |inner| inner.open_in_journal(&location)).await?
+        };
+        if let Some(object) = object {
+            return Ok(Arc::new(object));
         }
         if let Some(open) = self.0.open_files.get(location) {
             return Ok(open);
@@ -142,6 +168,9 @@ impl Inner {
         let mut sealer = Sealer::default();
         payload.iter().for_each(|piece| sealer.update(piece));
         let seal = sealer.finish();
+        if let Some(written) = self.write_to_journal(location, &target, payload, &seal, &mode)? {
+            return Ok(written);
+        }
         let encoded = seal.encode();
         let pieces: Vec<&[u8]> = payload.iter().map(Bytes::as_ref).chain([encoded.as_slice()]).collect();
         let publish = if mode == PutMode::Create { Publish::New } else { Publish::Replace };
@@ -154,12 +183,13 @@ impl Inner {
             }
             PutMode::Create | PutMode::Overwrite => None,
         };
+        let failed = |error| self.io_error("write", &target, error);
+        let _reserved = self.reserve_in_journal(location, publish).map_err(failed)?;
         let parent = target.parent().unwrap_or(FilePath::new("/"));
-        let metadata = self
-            .directories
-            .ensure(parent)
-            .and_then(|()| publish::write(&target, &pieces, publish, self.fsync))
-            .map_err(|error| self.io_error("write", &target, error))?;
+        let made = self.directories.ensure(parent);
+        let made = made.and_then(|()| publish::write(&target, &pieces, publish, self.fsync));
+        let metadata = made.map_err(failed)?;
+        self.settle_with_journal(location, publish).map_err(failed)?;
         if publish == Publish::Replace {
             // The file that was open under this name is not the one that now has it.
             self.open_files.forget(location);
@@ -227,26 +257,41 @@ impl Inner {
                 if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
                     self.disk.found_full();
                 }
+                if source.get_ref().is_some_and(|source| source.is::<TakenOver>()) {
+                    return Error::Generic {
+                        store: "rangehold",
+                        source: Box::new(NonRetryable(Box::new(source))),
+                    };
+                }
                 file_error(action, file, &source)
             }
         }
     }
 
     /// Answers a request for `file`, and reads as little as possible.
-    fn answer(&self, path: &FilePath, file: &SealedFile, options: &GetOptions) -> Result<GetResult> {
+    fn answer(&self, file: &SealedFile, options: &GetOptions) -> Result<GetResult> {
         options.check_preconditions(&file.meta)?;
         let range = match &options.range {
             Some(range) => range.as_range(file.meta.size).map_err(invalid_range)?,
             None => 0..file.meta.size,
         };
-        let failed = |error| self.read_error(path, error);
         let bytes = if options.head {
-            Bytes::new()
-        } else if is_read_in_parts(&file.meta.location) && range != (0..file.meta.size) {
-            file.read(range.clone()).map_err(failed)?
+            Ok(Bytes::new())
+        } else if file.in_parts && range != (0..file.meta.size) {
+            file.read(range.clone())
         } else {
-            file.read_whole().map_err(failed)?.slice(range.start as usize..range.end as usize)
+            file.read_whole().map(|whole| whole.slice(range.start as usize..range.end as usize))
         };
+        if let Some(place) = &file.may_change
+            && !place.is_there().map_err(|error| self.io_error("read", &file.shown, error))?
+        {
+            return Err(file_error(
+                "read",
+                &file.shown,
+                &io::Error::other("it was moved meanwhile; read it again"),
+            ));
+        }
+        let bytes = bytes.map_err(|error| self.read_error(&file.shown, error))?;
         Ok(answer(file, range, bytes))
     }
 }
@@ -287,7 +332,7 @@ fn answer(file: &SealedFile, range: Range<u64>, bytes: Bytes) -> GetResult {
 /// Whether a request is small enough to be answered by the thread that asks.
 fn is_small(file: &SealedFile, options: &GetOptions) -> bool {
     // Other files are always read as a whole, since only then they can be checked.
-    let range = options.range.as_ref().filter(|_| is_read_in_parts(&file.meta.location));
+    let range = options.range.as_ref().filter(|_| file.in_parts);
     let range = range.and_then(|range| range.as_range(file.meta.size).ok());
     let len = range.map_or(file.meta.size, |range| range.end - range.start);
     options.head || len <= INLINE_READ_BYTES_MAX
@@ -300,7 +345,9 @@ impl ObjectStore for SealedDirectory {
             return Err(no_attributes("put_opts"));
         }
         let location = location.clone();
-        self.blocking(move |inner| inner.write(&location, &payload, options.mode)).await
+        let written = self.blocking(move |inner| inner.write(&location, &payload, options.mode)).await;
+        self.look_after_journal();
+        written
     }
 
     async fn put_multipart_opts(
@@ -325,22 +372,43 @@ impl ObjectStore for SealedDirectory {
         let path: PathBuf = self.0.plain.path_to_filesystem(location)?;
         let file = self.opened(&path, location).await?;
         if is_small(&file, &options) {
-            return self.0.answer(&path, &file, &options);
+            return self.0.answer(&file, &options);
         }
-        self.blocking(move |inner| inner.answer(&path, &file, &options)).await
+        self.blocking(move |inner| inner.answer(&file, &options)).await
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        let inner = Arc::clone(&self.0);
-        let deleted = self.0.plain.delete_stream(locations);
-        deleted.inspect_ok(move |location| inner.open_files.forget(location)).boxed()
+        let this = self.clone();
+        let delete = move |location: Result<Path>| {
+            let this = this.clone();
+            async move {
+                let location = location?;
+                if journal::is_of_log(&location) {
+                    let deleted = this.blocking(move |inner| inner.delete_log_file(location)).await;
+                    this.look_after_journal();
+                    return deleted;
+                }
+                this.0.plain.delete(&location).await?;
+                this.0.open_files.forget(&location);
+                Ok(location)
+            }
+        };
+        locations.map(delete).buffered(DELETES_AT_ONCE).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        match self.0.few(prefix) {
-            Some(few) => stream::iter(few.into_iter().map(without_seal).map(Ok)).boxed(),
-            None => self.0.plain.list(prefix).map_ok(without_seal).boxed(),
-        }
+        let journal = match self.0.in_journal(prefix) {
+            Ok(journal) => journal,
+            Err(error) => return stream::iter([Err(error)]).boxed(),
+        };
+        let is_other = log_files::not_in(&journal);
+        let files = match self.0.few(prefix) {
+            Some(few) => stream::iter(few.into_iter().map(Ok)).boxed(),
+            None => self.0.plain.list(prefix),
+        };
+        let files = files.try_filter(move |meta| future::ready(is_other(meta)));
+        let objects = stream::iter(journal.into_iter().map(Ok)).chain(files);
+        objects.map_ok(without_seal).boxed()
     }
 
     fn list_with_offset(
@@ -348,27 +416,37 @@ impl ObjectStore for SealedDirectory {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        let Some(few) = self.0.few(prefix) else {
-            return self.0.plain.list_with_offset(prefix, offset).map_ok(without_seal).boxed();
-        };
         let offset = offset.clone();
-        let after = few.into_iter().filter(move |meta| meta.location > offset);
-        stream::iter(after.map(without_seal).map(Ok)).boxed()
+        self.list(prefix).try_filter(move |meta| future::ready(meta.location > offset)).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let journal = self.0.in_journal(prefix)?;
         let mut listed = self.0.plain.list_with_delimiter(prefix).await?;
+        log_files::add_to(&mut listed, journal, prefix);
         listed.objects = listed.objects.into_iter().map(without_seal).collect();
         Ok(listed)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        if [from, to].into_iter().any(journal::is_of_log) {
+            return self.copy_log_file(from, to, options.mode).await;
+        }
         self.0.plain.copy_opts(from, to, options).await?;
         self.0.open_files.forget(to);
         Ok(())
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        if [from, to].into_iter().any(journal::is_of_log) {
+            let mode = if options.target_mode == RenameTargetMode::Create {
+                CopyMode::Create
+            } else {
+                CopyMode::Overwrite
+            };
+            self.copy_log_file(from, to, mode).await?;
+            return self.delete(from).await;
+        }
         self.0.plain.rename_opts(from, to, options).await?;
         self.0.open_files.forget(from);
         self.0.open_files.forget(to);

@@ -5,7 +5,7 @@
 //! Sorted files never change once they are published. So they are kept open, at most [`OPEN_FILES_MAX`] of
 //! them. A blocking thread opens a sorted file the first time. After that a range of at most
 //! [`INLINE_READ_BYTES_MAX`](super::super::limits::INLINE_READ_BYTES_MAX) is read by one `pread` in the calling
-//! thread, in some 10 us. Files of the log are read in the same way. Any other file, such as a manifest or a
+//! thread, in some 10 us. Files of the log are read in the same way, mostly from the [journal](super::journal). Any other file, such as a manifest or a
 //! record, is opened by the calling thread and read as a whole: by the same thread up to that size, and by a
 //! blocking thread above it.
 //!
@@ -17,7 +17,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -27,6 +27,8 @@ use object_store::path::Path;
 use super::super::damage::Damage;
 use super::super::limits::OPEN_FILES_MAX;
 use super::super::seal::{SEAL_LEN, Seal, TAIL_LEN};
+use super::is_read_in_parts;
+use super::journal::Place;
 
 /// Why a file was not read.
 #[derive(Debug)]
@@ -43,29 +45,33 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// A file that is open for reading and whose seal was found right.
+/// A file that is open for reading and whose seal was found right, or an object of the journal.
 #[derive(Debug)]
 pub(super) struct SealedFile {
-    file: File,
+    file: Arc<File>,
+    /// Where the object begins in the file.
+    start: u64,
     seal: Seal,
+    /// Names it for an operator.
+    pub(super) shown: PathBuf,
+    /// Whether parts of it may be read alone, as they have checks of their own. An object of the journal is always read and checked as a
+    /// whole, so that damage is told of with the name of its segment.
+    pub(super) in_parts: bool,
+    /// Where it lies in a journal that another process may write over.
+    pub(super) may_change: Option<Place>,
     /// What SlateDB is told about the file: without the seal.
     pub(super) meta: ObjectMeta,
 }
 
 impl SealedFile {
-    /// Opens `file`, which is the object `location`, and checks its seal and its tail.
-    pub(super) fn open(file: &FilePath, location: &Path) -> Result<Self, ReadError> {
-        let file = File::open(file)?;
+    /// Opens the file at `path`, which is the object `location`, and checks its seal and its tail.
+    pub(super) fn open(path: &FilePath, location: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(ReadError::Damaged(Damage::NotAFile));
         }
-        let len = metadata.len();
-        let end_len = len.min(TAIL_LEN + SEAL_LEN);
-        let mut end = [0; (TAIL_LEN + SEAL_LEN) as usize];
-        let end = &mut end[..end_len as usize];
-        read_exact(&file, end, len - end_len)?;
-        let seal = Seal::open(len, end).map_err(ReadError::Damaged)?;
+        let (seal, in_parts) = (read_seal(&file, 0, metadata.len())?, is_read_in_parts(location));
         let meta = ObjectMeta {
             location: location.clone(),
             last_modified: metadata.modified()?.into(),
@@ -73,14 +79,44 @@ impl SealedFile {
             e_tag: Some(e_tag(&metadata, &seal)),
             version: None,
         };
-        Ok(Self { file, seal, meta })
+        Ok(Self {
+            file: Arc::new(file),
+            start: 0,
+            seal,
+            shown: path.to_owned(),
+            in_parts,
+            may_change: None,
+            meta,
+        })
+    }
+
+    /// Opens the object `location` at its place in the journal, and checks its seal and its tail.
+    pub(super) fn in_journal(place: Place, location: &Path) -> Result<Self, ReadError> {
+        let seal = read_seal(&place.file, place.start, place.len)?;
+        let shown = place.describe(location);
+        let meta = ObjectMeta {
+            location: location.clone(),
+            last_modified: place.modified.into(),
+            size: seal.payload_len,
+            e_tag: Some(place.e_tag),
+            version: None,
+        };
+        Ok(Self {
+            file: place.file,
+            start: place.start,
+            seal,
+            shown,
+            in_parts: false,
+            may_change: None,
+            meta,
+        })
     }
 
     /// Reads a range, which must be within the payload. The bytes are not checked here.
     pub(super) fn read(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
         let len = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
         let mut bytes = vec![0; len];
-        read_exact(&self.file, &mut bytes, range.start)?;
+        read_exact(&self.file, &mut bytes, self.start + range.start)?;
         Ok(bytes.into())
     }
 
@@ -90,6 +126,15 @@ impl SealedFile {
         self.seal.check_payload(&payload).map_err(ReadError::Damaged)?;
         Ok(payload)
     }
+}
+
+/// Reads and checks the seal of what lies in `file` from `start`, `len` bytes with the seal, and its tail.
+fn read_seal(file: &File, start: u64, len: u64) -> Result<Seal, ReadError> {
+    let end_len = len.min(TAIL_LEN + SEAL_LEN);
+    let mut end = [0; (TAIL_LEN + SEAL_LEN) as usize];
+    let end = &mut end[..end_len as usize];
+    read_exact(file, end, start + len - end_len)?;
+    Seal::open(len, end).map_err(ReadError::Damaged)
 }
 
 /// Bytes that the disk cannot read, or no longer has, count as damaged: trying again will not bring them
