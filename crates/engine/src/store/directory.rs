@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -100,24 +100,34 @@ pub(super) fn sync(directory: &Path) -> io::Result<()> {
 }
 
 /// Removes the staging files below `directory` that interrupted writes left, and returns their number. Only
-/// the holder of the lock may call this, since the staging files of a running process look the same.
+/// the holder of the lock may call this, since the staging files of a running process look the same. Names that go meanwhile are
+/// passed: a store that this process had open before may just be ending its last work.
 pub(super) fn sweep(directory: &Path) -> io::Result<u64> {
     let mut swept = 0;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            swept += match sweep(&entry.path()) {
-                // `lost+found` and similar directories hold nothing of ours.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => 0,
-                result => result?,
-            };
-        } else if kind.is_file() && is_staging(&entry.file_name()) {
-            fs::remove_file(entry.path())?;
-            swept += 1;
+        match sweep_entry(&entry) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => swept += removed?,
         }
     }
     Ok(swept)
+}
+
+fn sweep_entry(entry: &DirEntry) -> io::Result<u64> {
+    let kind = entry.file_type()?;
+    if kind.is_dir() {
+        return match sweep(&entry.path()) {
+            // `lost+found` and similar directories hold nothing of ours.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(0),
+            swept => swept,
+        };
+    }
+    if kind.is_file() && is_staging(&entry.file_name()) {
+        fs::remove_file(entry.path())?;
+        return Ok(1);
+    }
+    Ok(0)
 }
 
 /// Whether a file of this name holds a write that is not finished: `<name>#<number>`.
