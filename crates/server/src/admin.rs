@@ -99,7 +99,13 @@ pub fn token_in(directory: &Path, random: [u8; 32]) -> std::io::Result<String> {
         Ok(token) if !token.trim().is_empty() => Ok(token.trim().to_owned()),
         Ok(_) => make_token(&path, random),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => make_token(&path, random),
-        Err(error) => Err(error),
+        Err(error) => {
+            let said = format!(
+                "cannot read {}: {error}; if the file is damaged, delete it, and a new token is made",
+                path.display()
+            );
+            Err(std::io::Error::new(error.kind(), said))
+        }
     }
 }
 
