@@ -5,9 +5,9 @@
 
 Start the server with
 
-    rangehold dev --data DIR --profile cloud --servers 4
+    rangehold dev --data DIR --profile cloud --servers 4 --manager off
 
-and give `DIR/admin-token` as TOKEN_FILE. The table is split into three ranges, one of them empty. Clients with
+so that only this file changes ranges, and give `DIR/admin-token` as TOKEN_FILE. The table is split into three ranges, one of them empty. Clients with
 only the SDK's default retries write and read it, in two parts:
 
 1. Three workers put entities as fast as they can, most of them into one partition, and then read the whole table
@@ -19,8 +19,11 @@ These checks must pass:
 - the job completes, and every entity is there once, as it was written last;
 - a page ends with its range, short or empty, with a token;
 - 503 answers held the hot partition at its target of 2,000 entities a second;
-- the quiet client got no 503, and hardly waited longer than when it was alone;
+- the quiet client got no 503;
 - the moves caused 503 and 500 answers, and the SDK's retries were enough.
+
+How long the quiet client waited, alone and beside the hot partition, is printed and not judged: it depends on the
+machine.
 
 Exit status: 0 if all of it holds; 1 if not; 2 if the SDK could not be installed.
 """
@@ -110,10 +113,8 @@ def hot_partition(text, admin):
         and not any(unmatched),
         # At the beginning there is budget for one second, and at the end half a second may be owed.
         "the partition was held at its target": entities <= TARGET * (seconds + 1.5) + 1000,
-        "it was used": entities >= TARGET * seconds / 4,
         "requests were not let in": busy > 0,
         "the quiet neighbour was let in": not quiet.refused,
-        "it did not wait": beside <= max(4 * alone, 0.05),
     }
 
 
