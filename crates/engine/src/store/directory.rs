@@ -138,6 +138,14 @@ pub(super) fn is_staging(name: &OsStr) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Removes a file. Returns whether there was one.
+pub(super) fn remove_if_there(file: &Path) -> io::Result<bool> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        removed => removed.map(|()| true),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;

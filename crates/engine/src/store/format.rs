@@ -132,13 +132,7 @@ impl Format {
 pub(super) fn check_or_create(directory: &Path, fsync: bool) -> Result<Format, StoreError> {
     match check(directory)? {
         Some(format) if format.has_journal() => Ok(format),
-        Some(format) => {
-            make_journal(directory, fsync)
-                .map_err(|source| StoreError::io("make a journal in", directory, source))?;
-            let format = Format { log: LOG.into(), ..format };
-            write(directory, &format, fsync)?;
-            Ok(format)
-        }
+        Some(format) => write_with_journal(directory, Format { log: LOG.into(), ..format }, fsync),
         None => create(directory, fsync),
     }
 }
@@ -163,10 +157,13 @@ pub(super) fn create(directory: &Path, fsync: bool) -> Result<Format, StoreError
     if let Some(foreign) = first_foreign_name(directory)? {
         return Err(StoreError::Foreign { directory: directory.to_owned(), found: foreign });
     }
-    // If the format object tells of a journal, there is one.
+    write_with_journal(directory, Format::tables_only(), fsync)
+}
+
+/// Makes a journal before the format object that tells of it.
+fn write_with_journal(directory: &Path, format: Format, fsync: bool) -> Result<Format, StoreError> {
     make_journal(directory, fsync)
         .map_err(|source| StoreError::io("make a journal in", directory, source))?;
-    let format = Format::tables_only();
     write(directory, &format, fsync)?;
     Ok(format)
 }

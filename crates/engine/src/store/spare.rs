@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::directory::remove_if_there;
 use super::limits::SPARE_BYTES;
 
 /// The file's name in the data directory.
@@ -15,11 +16,7 @@ const SPARE_FILE: &str = "spare";
 
 /// Removes the spare file, and says whether there was one.
 pub(super) fn release(directory: &Path) -> io::Result<bool> {
-    match fs::remove_file(directory.join(SPARE_FILE)) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    remove_if_there(&directory.join(SPARE_FILE))
 }
 
 /// Makes the spare file, unless it is there in full. It need not survive a loss of power: the next start makes it again.

@@ -4,7 +4,6 @@
 //! moment while one is moved out of the journal, they have the same bytes.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path as FilePath;
@@ -18,6 +17,7 @@ use super::journal::{Journal, Place, Reservation, is_of_log};
 use super::publish::{self, Publish};
 use super::read::SealedFile;
 use super::{Inner, SealedDirectory};
+use crate::store::directory::remove_if_there;
 use crate::store::limits::JOURNAL_TAKE_OVERS_MAX;
 use crate::store::seal::Seal;
 
@@ -145,14 +145,6 @@ fn read_what_can_be_read(place: &Place) -> Vec<u8> {
         }
     }
     bytes
-}
-
-/// Removes a file. Returns whether there was one.
-fn remove_if_there(file: &FilePath) -> io::Result<bool> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        removed => removed.map(|()| true),
-    }
 }
 
 impl SealedDirectory {

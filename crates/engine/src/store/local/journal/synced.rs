@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::super::super::directory::remove_if_there;
+
 const NAME: &str = "synced";
 
 /// The file, open for writing.
@@ -18,10 +20,8 @@ impl SyncedFile {
     /// Makes it in the directory of the journal. A process that was shut out may still have the one before.
     pub(super) fn make(directory: &Path) -> io::Result<Self> {
         let path = directory.join(NAME);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(Self(OpenOptions::new().write(true).create_new(true).open(path)?)),
-        }
+        remove_if_there(&path)?;
+        Ok(Self(OpenOptions::new().write(true).create_new(true).open(path)?))
     }
 
     /// Notes that the segment of this life was synced up to an offset. An error is of no importance: the file tells less then.

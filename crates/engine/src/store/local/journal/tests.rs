@@ -191,6 +191,18 @@ fn the_journal_stays_small_and_gives_up_what_is_old() {
 }
 
 #[test]
+fn a_journal_that_is_missing_is_not_taken_for_one_that_ends() {
+    let root = tempfile::tempdir().unwrap();
+    let journal = open_quick(root.path());
+    put(&journal, &path(0), b"0", true).unwrap();
+    let beside = Journal::open(root.path(), false, Access::Beside { may_be_missing: false }).unwrap();
+    fs::remove_dir_all(root.path().join(JOURNAL)).unwrap();
+    let missing = beside.refresh_beside().unwrap_err();
+    assert!(missing.to_string().starts_with("the directory of the journal is missing"), "{missing}");
+    assert_ne!(missing.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
 fn a_segment_that_is_missing_is_noticed() {
     let root = tempfile::tempdir().unwrap();
     let journal = open_quick(root.path());
