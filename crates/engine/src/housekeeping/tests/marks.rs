@@ -5,7 +5,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, PutMode};
 use tokio::runtime::Handle;
 
-use super::{World, key, place, value};
+use super::world::{World, key, place, value};
 use crate::database::{self, Databases, Marks, Shares};
 use crate::housekeeping::keep_house;
 use crate::limits::MEMORY_BYTES_MIN;
