@@ -27,10 +27,10 @@ use tracing::{info, warn};
 use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
+use super::grants::{CREATE, DELETE};
 use super::json::resource;
 use super::list::visit_of;
 use super::located::{Wants, moved_meanwhile, unknown_name};
-use super::permission::{CREATE, DELETE};
 use super::reply::Reply;
 use crate::limits::{
     AGEING_EVERY, AGEING_PAGE_ROWS, AGEING_PAUSE_MIN, FOLDER_TRIES_MAX, JOBS_AGAIN_AFTER,

@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
+use super::grants::Place;
 use super::json::resource;
 use super::managed_folders::{missing, with_slash};
-use super::permission::Place;
 use super::reply::Reply;
 
 impl ObjectService {

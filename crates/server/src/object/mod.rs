@@ -27,6 +27,7 @@ mod finish;
 mod folder_changes;
 mod folder_contents;
 mod folders;
+mod grants;
 mod grpc;
 mod gunzip;
 mod hmac_keys;

@@ -7,7 +7,7 @@ use rangehold_protocol::object::request::{Call, Operation as Op};
 use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
-use super::permission::Place;
+use super::grants::Place;
 use super::reply::Reply;
 
 impl ObjectService {

@@ -12,8 +12,8 @@ use super::{XmlApi, xml_reply};
 use crate::limits::DELETES_AT_ONCE;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
+use crate::object::grants::DELETE;
 use crate::object::located::Wants;
-use crate::object::permission::DELETE;
 use crate::object::reply::Reply;
 
 impl XmlApi<'_> {

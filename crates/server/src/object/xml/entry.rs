@@ -9,7 +9,8 @@ use super::{XmlApi, conditions};
 use crate::admission::About;
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
-use crate::object::permission::{CREATE, DELETE, GET, LIST, owns};
+use crate::object::grants::{CREATE, DELETE, GET, LIST};
+use crate::object::permission::owns;
 
 impl XmlApi<'_> {
     /// Checks that the sender may do what the request asks for.
