@@ -7,8 +7,8 @@ Start the server with
 
     rangehold dev --data DIR --profile cloud --servers 4 --manager off
 
-so that only this file changes ranges, and give `DIR/admin-token` as TOKEN_FILE. The table is split into three ranges, one of them empty. Clients with
-only the SDK's default retries write and read it, in two parts:
+so that only this file changes ranges, and give `DIR/admin-token` as TOKEN_FILE. The table is split into three ranges,
+one of them empty. Clients with only the SDK's default retries write and read it, in two parts:
 
 1. Three workers put entities as fast as they can, most of them into one partition, and then read the whole table
    back, page by page. At the same time a client without retries works slowly in a partition beside the hot one.
