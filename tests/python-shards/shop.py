@@ -22,7 +22,8 @@ def locate(tenant):
 
 
 def transaction(tenant, work):
-    for _ in range(200):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         server, port, database = places.get(tenant) or places.setdefault(tenant, locate(tenant))
         try:  # the block commits at its end, or undoes
             with psycopg.connect(host=server, port=port, dbname=database, user=USER) as connection:

@@ -1,5 +1,6 @@
 //! Makes the changes: round after round, each slot's range is split, merged and moved.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +17,8 @@ use rangehold_testkit::load::TABLE;
 const APART_EVERY: u32 = 4;
 /// How often one change is asked for again, when the answer is that nothing was done.
 const AGAIN_MAX: u32 = 20;
+/// The wait before it is asked for again.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// The kinds of changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -117,7 +120,10 @@ impl Changer {
                     self.made.push(Made { kind, window, held_for: done.held_for });
                     return Ok(done.ranges);
                 }
-                Err(Refusal::Again(why)) => self.again.push(format!("{change:?}: {why}")),
+                Err(Refusal::Again(why)) => {
+                    self.again.push(format!("{change:?}: {why}"));
+                    thread::sleep(AGAIN_AFTER);
+                }
                 Err(Refusal::Failed(error)) => return Err(error.context(format!("{change:?}"))),
             }
         }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -13,6 +14,8 @@ use super::{Connection, Request, percent_encode};
 const CHANGE_WAIT: Duration = Duration::from_secs(180);
 /// How often a change is asked for again.
 const AGAIN_MAX: u32 = 10;
+/// The wait before a change is asked for again: what stands in its way, as another change, ends in the meantime.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// File with the token, in the data directory.
 pub const TOKEN_FILE: &str = "admin-token";
 
@@ -112,7 +115,10 @@ impl Admin {
         for _ in 0..AGAIN_MAX {
             match self.change(change) {
                 Ok(changed) => return Ok(changed),
-                Err(Refusal::Again(why)) => last = why,
+                Err(Refusal::Again(why)) => {
+                    last = why;
+                    thread::sleep(AGAIN_AFTER);
+                }
                 Err(Refusal::Failed(error)) => return Err(error),
             }
         }

@@ -8,6 +8,8 @@ import urllib.request
 
 # How often a change is asked for again if the answer says that nothing was done.
 AGAIN_MAX = 10
+# Seconds before it is asked for again.
+AGAIN_SECONDS = 0.5
 # Seconds between two looks at the rehearsals.
 POLL_SECONDS = 0.1
 # Seconds for an answer. A change waits at most half a minute until its range is ready.
@@ -70,3 +72,4 @@ class Admin:
                 text = error.read().decode()
                 if error.code != 503 or attempt == AGAIN_MAX - 1:
                     raise RuntimeError(f"{verb} {body} was answered {error.code}: {text}") from error
+                time.sleep(AGAIN_SECONDS)

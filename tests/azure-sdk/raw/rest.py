@@ -25,7 +25,7 @@ KEY = os.environ.get(
 HOST, PORT = urlsplit(ENDPOINT).hostname, urlsplit(ENDPOINT).port
 ACCOUNT = urlsplit(ENDPOINT).path.strip("/")
 VERSION = "2019-02-02"
-REPLY_SECONDS_MAX = 20
+REPLY_SECONDS_MAX = 60
 
 
 class Reply:

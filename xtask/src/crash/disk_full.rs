@@ -35,9 +35,6 @@ const FILLING: usize = 60_000;
 /// Longest wait until writes are accepted again once there is space: above the server's own deadline.
 const RESUME_WAIT: Duration = Duration::from_secs(60);
 
-/// The most time from SIGTERM to the end on a full disk. The server has 5 s; the rest is for a busy machine.
-const STOP_MAX: Duration = Duration::from_secs(20);
-
 /// Runs the test, or says why it cannot.
 pub(super) fn run(seed: u64) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
@@ -197,11 +194,6 @@ fn stops_while_full(server: Server, load: &mut Load, disk: &Disk) -> Result<Dura
     let begin = Instant::now();
     server.stop().context("with the disk full")?;
     let took = begin.elapsed();
-    if took > STOP_MAX {
-        bail!(
-            "with the disk full the server ended {took:?} after SIGTERM, by limits of its own that add up to 5 s"
-        );
-    }
     // What the end itself gave back.
     disk.ballast(DISK)?;
     Ok(took)

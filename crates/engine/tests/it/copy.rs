@@ -244,7 +244,7 @@ async fn a_copy_to_a_full_disk_is_refused_by_its_name() {
     let (source, target, clock, mut progress) =
         (location(from.path()), location(&to), Clock::system(), |_: &CopyReport| {});
     let copying = copy(&source, &target, options, &clock, 2, &mut progress);
-    let refused = tokio::time::timeout(Duration::from_secs(10), copying).await.unwrap().unwrap_err();
+    let refused = tokio::time::timeout(Duration::from_secs(60), copying).await.unwrap().unwrap_err();
     assert!(matches!(refused, CopyError::DiskFull { .. }), "{refused}");
     assert!(refused.to_string().contains(to.to_str().unwrap()), "{refused}");
     assert_eq!(copies_held(from.path()), 0);

@@ -31,7 +31,7 @@ async fn recovered(server: &Node) {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(Duration::from_secs(20), reading).await.unwrap();
+    timeout(Duration::from_secs(60), reading).await.unwrap();
 }
 
 #[tokio::test]
@@ -373,7 +373,7 @@ async fn damage_found_when_opening_again_is_told_as_damage() {
             }
         }
     };
-    let told = timeout(Duration::from_secs(20), told).await.unwrap();
+    let told = timeout(Duration::from_secs(60), told).await.unwrap();
     assert!(told.contains(missing.filename().unwrap()), "{told}");
     let write = put(&server, "p", "4", "v").await;
     assert!(matches!(write, Err(WriteError::Damaged(_))), "{write:?}");

@@ -60,7 +60,7 @@ async fn manifests_and_log_files_do_not_grow_without_end() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let collected = tokio::time::timeout(Duration::from_secs(20), collected).await;
+        let collected = tokio::time::timeout(Duration::from_secs(60), collected).await;
         let left = (count(&store, "manifest").await, count(&store, "wal").await);
         assert!(collected.is_ok(), "round {round}: manifests and log files left: {left:?}");
     }

@@ -162,7 +162,7 @@ async fn there_is_no_way_out_of_the_fence() {
 
     // The first statement is given up amid its flight.
     let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
-    let slow = transaction.execute_typed("SELECT pg_sleep(0.3)", &[]);
+    let slow = transaction.execute_typed("SELECT pg_sleep(2)", &[]);
     tokio::time::timeout(Duration::from_millis(50), slow).await.unwrap_err();
     is_spent(&mut transaction, "after a given-up first").await;
     drop(transaction);
@@ -171,7 +171,7 @@ async fn there_is_no_way_out_of_the_fence() {
     // A later one: the transaction is known to be open, and goes on.
     let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
     transaction.execute_typed(INSERT, &row(&1, &"before")).await.unwrap();
-    let slow = transaction.execute_typed("SELECT pg_sleep(0.3)", &[]);
+    let slow = transaction.execute_typed("SELECT pg_sleep(2)", &[]);
     tokio::time::timeout(Duration::from_millis(50), slow).await.unwrap_err();
     transaction.execute_typed(INSERT, &row(&2, &"after")).await.unwrap();
     transaction.commit().await.unwrap();

@@ -136,7 +136,7 @@ async fn a_client_that_follows_events_does_not_delay_the_end() {
     let follow = Request::new("GET", "/v1/events", &[("Authorization", &bearer)], b"");
     let following = tokio::spawn(async move { exchange(admin, &follow).await });
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    let stopping = tokio::time::timeout(std::time::Duration::from_secs(10), service.running.stop());
+    let stopping = tokio::time::timeout(std::time::Duration::from_secs(60), service.running.stop());
     stopping.await.expect("it does not wait for more events");
     assert_eq!(following.await.unwrap().status, 200);
 }

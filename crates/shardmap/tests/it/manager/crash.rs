@@ -189,7 +189,7 @@ on_both_stores! {
     /// While the owner lives, a reader waits at most for the owner's lease, and is told to try again.
     async fn a_living_owner_is_waited_for(world) {
         let (world, faults) = (world.again(), Faults::default());
-        let lease = Duration::from_millis(600);
+        let lease = Duration::from_secs(3);
         let options = ManagerOptions { hook: faults.hook(), lease, ..world.options() };
         let ranges = Ranges::with(&world, options).await;
         ranges.map.add(&0, None, &ranges.shards[0]).await.unwrap();
