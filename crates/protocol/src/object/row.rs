@@ -31,21 +31,33 @@ pub fn encode_row_with_bytes<T: Serialize>(value: &T, bytes: Option<&Bytes>) -> 
     row
 }
 
+/// The fields of what [`encode_row_with_bytes`] wrote, and behind them the bytes, if there are any.
+pub fn fields_of<'r>(what: &str, row: &'r [u8]) -> Result<&'r [u8], ObjectError> {
+    match form_and_fields(what, row)? {
+        (FORM | FORM_WITH_BYTES, fields) => Ok(fields),
+        (form, _) => Err(unknown_form(what, form)),
+    }
+}
+
+/// Decodes fields. Returns what comes behind them too.
+pub fn decode_fields<'r, T: DeserializeOwned>(
+    what: &str,
+    fields: &'r [u8],
+) -> Result<(T, &'r [u8]), ObjectError> {
+    postcard::take_from_bytes(fields).map_err(|error| ObjectError::damaged(format_args!("{what}: {error}")))
+}
+
 /// Decodes what [`encode_row_with_bytes`] wrote. `keep` gets the bytes, if there are any; they are not copied.
 pub fn decode_row_with_bytes<T: DeserializeOwned>(
     what: &str,
     row: &Bytes,
     keep: impl FnOnce(&mut T, Bytes),
 ) -> Result<T, ObjectError> {
-    match row.split_first() {
-        Some((&FORM_WITH_BYTES, fields)) => {
-            let (mut value, bytes) = postcard::take_from_bytes(fields)
-                .map_err(|error| ObjectError::damaged(format_args!("{what}: {error}")))?;
-            keep(&mut value, row.slice(row.len() - bytes.len()..));
-            Ok(value)
-        }
-        _ => decode_row(what, row),
+    let (mut value, bytes) = decode_fields(what, fields_of(what, row)?)?;
+    if row[0] == FORM_WITH_BYTES {
+        keep(&mut value, row.slice(row.len() - bytes.len()..));
     }
+    Ok(value)
 }
 
 /// A row with a value behind it. Code that does not know of the value reads the row as if it were not there.
@@ -58,25 +70,28 @@ pub fn decode_row_and_rest<'r, T: DeserializeOwned>(
     what: &str,
     row: &'r [u8],
 ) -> Result<(T, &'r [u8]), ObjectError> {
-    match row.split_first() {
-        Some((&FORM, rest)) => postcard::take_from_bytes(rest)
-            .map_err(|error| ObjectError::damaged(format_args!("{what}: {error}"))),
-        _ => decode_row(what, row).map(|value| (value, &[][..])),
+    match form_and_fields(what, row)? {
+        (FORM, fields) => decode_fields(what, fields),
+        (form, _) => Err(unknown_form(what, form)),
     }
 }
 
 /// Decodes what [`append`] put behind a row.
 pub fn decode_rest<T: DeserializeOwned>(what: &str, rest: &[u8]) -> Result<T, ObjectError> {
-    postcard::from_bytes(rest).map_err(|error| ObjectError::damaged(format_args!("{what}: {error}")))
+    decode_fields(what, rest).map(|(value, _)| value)
 }
 
 /// Decodes what [`encode_row`] wrote. `what` names the row in the error.
 pub fn decode_row<T: DeserializeOwned>(what: &str, row: &[u8]) -> Result<T, ObjectError> {
-    match row.split_first() {
-        Some((&FORM, rest)) => {
-            postcard::from_bytes(rest).map_err(|error| ObjectError::damaged(format_args!("{what}: {error}")))
-        }
-        Some((form, _)) => Err(ObjectError::damaged(format_args!("{what}: unknown form {form}"))),
-        None => Err(ObjectError::damaged(format_args!("{what}: it is empty"))),
-    }
+    decode_row_and_rest(what, row).map(|(value, _)| value)
+}
+
+fn form_and_fields<'r>(what: &str, row: &'r [u8]) -> Result<(u8, &'r [u8]), ObjectError> {
+    let (form, fields) =
+        row.split_first().ok_or_else(|| ObjectError::damaged(format_args!("{what}: it is empty")))?;
+    Ok((*form, fields))
+}
+
+fn unknown_form(what: &str, form: u8) -> ObjectError {
+    ObjectError::damaged(format_args!("{what}: unknown form {form}"))
 }

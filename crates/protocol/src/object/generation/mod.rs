@@ -12,6 +12,7 @@
 
 mod content;
 mod draft;
+mod heads;
 mod hold;
 mod json;
 mod protection;
@@ -32,6 +33,7 @@ use super::storage_class::StorageClass;
 
 pub use self::content::Content;
 pub use self::draft::Draft;
+pub use self::heads::Heads;
 pub use self::json::{ObjectAddress, Projection};
 pub use self::settings::{Context, Contexts, Retention, RetentionMode, Settings};
 

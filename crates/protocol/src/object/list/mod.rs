@@ -35,7 +35,7 @@ use rangehold_map::key::{
 };
 
 use super::error::ObjectError;
-use super::generation::{Generation, Head, Intent, State};
+use super::generation::{Generation, Head, Heads, Intent, State};
 use super::glob::Glob;
 use super::limits::{PAGE_ITEMS_MAX, PAGE_ROWS_MAX, STEPS_BEFORE_SEEK};
 use super::micros::Micros;
@@ -219,6 +219,7 @@ pub struct Listing<'a> {
     last: Option<Position>,
     is_full: bool,
     fault: Option<ObjectError>,
+    heads: Heads,
 }
 
 impl<'a> Listing<'a> {
@@ -245,6 +246,7 @@ impl<'a> Listing<'a> {
             last: request.position.clone(),
             is_full: false,
             fault: None,
+            heads: Heads::default(),
         }
     }
 
@@ -340,17 +342,14 @@ impl<'a> Listing<'a> {
             }
         }
         let generation = match (row, self.request.shown) {
+            (ObjectRow::Head, Shown::Live) => return self.take_live(value, put),
             (ObjectRow::Head, shown) => {
-                // A generation is a large value, so that of a head stays where it is.
                 let head = Head::decode(value)?;
-                match (self.is_gone(head.intent), shown) {
-                    (false, Shown::Live) => return Ok(self.show(&head.live, put)),
-                    (false, Shown::Versions) => {
-                        self.kept_back = Some(head.live);
-                        return Ok(Want::Next);
-                    }
-                    (true, _) | (false, Shown::SoftDeleted) => return Ok(self.pass_over(&ObjectRow::Head)),
+                if self.is_gone(head.intent.as_ref()) || shown == Shown::SoftDeleted {
+                    return Ok(self.pass_over(&ObjectRow::Head));
                 }
+                self.kept_back = Some(head.live);
+                return Ok(Want::Next);
             }
             (ObjectRow::NotLive(_), Shown::Versions | Shown::SoftDeleted) => Generation::decode(value)?,
             (row, _) => return Ok(self.pass_over(&row)),
@@ -362,13 +361,29 @@ impl<'a> Listing<'a> {
         Ok(if is_shown { self.show(&generation, put) } else { Want::Next })
     }
 
+    /// Takes a head for a page of live generations.
+    fn take_live(
+        &mut self,
+        row: &Bytes,
+        put: &mut impl FnMut(&str, &Generation),
+    ) -> Result<Want, ObjectError> {
+        let mut heads = std::mem::take(&mut self.heads);
+        let head = heads.read(row)?;
+        let want = match self.is_gone(head.intent.as_ref()) {
+            false => self.show(&head.live, put),
+            true => self.pass_over(&ObjectRow::Head),
+        };
+        self.heads = heads;
+        Ok(want)
+    }
+
     /// Whether a change has taken the live generation of the name away. A change that may have done so is noted.
-    fn is_gone(&mut self, intent: Option<Intent>) -> bool {
+    fn is_gone(&mut self, intent: Option<&Intent>) -> bool {
         let Some(intent) = intent else { return false };
         if self.gone.is_some_and(|gone| gone.contains(&intent.id)) {
             return true;
         }
-        self.met.push((self.name.clone(), intent));
+        self.met.push((self.name.clone(), intent.clone()));
         false
     }
 
