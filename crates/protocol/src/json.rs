@@ -5,6 +5,8 @@
 
 /// Bytes that are looked at together. The compiler makes a few vector instructions of the look.
 const LOOKED_AT: usize = 32;
+/// Bytes of short texts, and of the ends of long ones, that are looked at together.
+const LOOKED_AT_LAST: usize = 8;
 
 /// Appends a text with its quotes.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -27,12 +29,17 @@ pub fn put_text_open(out: &mut Vec<u8>, text: &str) {
 
 /// How many bytes at the beginning need no escape.
 fn plain_bytes(bytes: &[u8]) -> usize {
-    let is_plain =
-        |chunk: &&[u8; LOOKED_AT]| !chunk.iter().fold(false, |any, byte| any | needs_escape(*byte));
-    let (chunks, _) = bytes.as_chunks::<LOOKED_AT>();
-    let plain = chunks.iter().take_while(is_plain).count() * LOOKED_AT;
+    let plain = plain_chunks::<LOOKED_AT>(bytes);
+    let plain = plain + plain_chunks::<LOOKED_AT_LAST>(&bytes[plain..]);
     let rest = &bytes[plain..];
     plain + rest.iter().position(|byte| needs_escape(*byte)).unwrap_or(rest.len())
+}
+
+/// How many bytes the first chunks have that need no escape.
+fn plain_chunks<const N: usize>(bytes: &[u8]) -> usize {
+    let is_plain = |chunk: &&[u8; N]| !chunk.iter().fold(false, |any, byte| any | needs_escape(*byte));
+    let (chunks, _) = bytes.as_chunks::<N>();
+    chunks.iter().take_while(is_plain).count() * N
 }
 
 const fn needs_escape(byte: u8) -> bool {

@@ -104,8 +104,33 @@ impl PropertyName {
 #[derive(Debug, Clone, Copy)]
 pub struct RowView<'a> {
     timestamp: Timestamp,
-    slots: &'a [u8],
+    slots: &'a [[u8; SLOT_BYTES]],
     data: &'a [u8],
+}
+
+/// A property as it is stored. Its name and its value are checked when they are read.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredProperty<'a> {
+    name: &'a [u8],
+    edm_type: EdmType,
+    value: &'a [u8],
+}
+
+impl<'a> StoredProperty<'a> {
+    /// The bytes of its name, which were not checked.
+    pub fn name_bytes(&self) -> &'a [u8] {
+        self.name
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Result<&'a str, DamagedRow> {
+        std::str::from_utf8(self.name).map_err(|_| DamagedRow("a name that is not UTF-8"))
+    }
+
+    /// Its value.
+    pub fn value(&self) -> Result<ValueRef<'a>, DamagedRow> {
+        read_value(self.edm_type, self.value)
+    }
 }
 
 impl<'a> RowView<'a> {
@@ -119,6 +144,7 @@ impl<'a> RowView<'a> {
         let ticks = i64::from_le_bytes(header[1..9].try_into().expect("eight bytes"));
         let count = usize::from(u16::from_le_bytes([header[9], header[10]]));
         let (slots, data) = rest.split_at_checked(count * SLOT_BYTES).ok_or(DamagedRow("slots cut off"))?;
+        let (slots, _) = slots.as_chunks();
         let row = Self { timestamp: Timestamp::from_ticks(ticks), slots, data };
         if row.end(count) != data.len() {
             return Err(DamagedRow("data cut off"));
@@ -133,7 +159,7 @@ impl<'a> RowView<'a> {
 
     /// How many properties the row has, without the three system properties.
     pub fn len(&self) -> usize {
-        self.slots.len() / SLOT_BYTES
+        self.slots.len()
     }
 
     /// Whether the row has no properties except the system properties.
@@ -145,15 +171,11 @@ impl<'a> RowView<'a> {
     fn end(&self, count: usize) -> usize {
         match count {
             0 => 0,
-            _ => {
-                let slot = &self.slots[(count - 1) * SLOT_BYTES..][..SLOT_BYTES];
-                u32::from_le_bytes([slot[5], slot[6], slot[7], 0]) as usize
-            }
+            _ => (u64::from_le_bytes(self.slots[count - 1]) >> 40) as usize,
         }
     }
 
-    /// The property at `index`: its name and value.
-    fn property(&self, index: usize) -> Result<(&'a str, ValueRef<'a>), DamagedRow> {
+    fn property(&self, index: usize) -> Result<StoredProperty<'a>, DamagedRow> {
         let bytes = self
             .data
             .get(self.end(index)..self.end(index + 1))
@@ -162,14 +184,22 @@ impl<'a> RowView<'a> {
         let (name, value) = rest
             .split_at_checked(usize::from(u16::from_le_bytes(*length)))
             .ok_or(DamagedRow("name cut off"))?;
-        let name = std::str::from_utf8(name).map_err(|_| DamagedRow("a name that is not UTF-8"))?;
-        let edm_type =
-            EdmType::from_repr(self.slots[index * SLOT_BYTES + 4]).ok_or(DamagedRow("unknown type"))?;
-        Ok((name, read_value(edm_type, value)?))
+        let edm_type = EdmType::from_repr(self.slots[index][4]).ok_or(DamagedRow("unknown type"))?;
+        Ok(StoredProperty { name, edm_type, value })
     }
 
     /// All properties in the order in which they were written.
     pub fn properties(&self) -> impl Iterator<Item = Result<(&'a str, ValueRef<'a>), DamagedRow>> + use<'a> {
+        self.stored_properties().map(|property| {
+            let property = property?;
+            Ok((property.name()?, property.value()?))
+        })
+    }
+
+    /// The same properties, unread.
+    pub fn stored_properties(
+        &self,
+    ) -> impl Iterator<Item = Result<StoredProperty<'a>, DamagedRow>> + use<'a> {
         let row = *self;
         (0..row.len()).map(move |index| row.property(index))
     }
@@ -185,12 +215,11 @@ impl<'a> RowView<'a> {
     }
 
     fn find(&self, name: &str, hash: u32) -> Result<Option<ValueRef<'a>>, DamagedRow> {
-        let hash = hash.to_le_bytes();
-        for index in 0..self.len() {
-            if self.slots[index * SLOT_BYTES..][..4] == hash {
-                let (found, value) = self.property(index)?;
-                if found == name {
-                    return Ok(Some(value));
+        for (index, slot) in self.slots.iter().enumerate() {
+            if u64::from_le_bytes(*slot) as u32 == hash {
+                let property = self.property(index)?;
+                if property.name == name.as_bytes() {
+                    return property.value().map(Some);
                 }
             }
         }

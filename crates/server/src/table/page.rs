@@ -15,7 +15,7 @@ use rangehold_protocol::table::continuation::Continuation;
 use rangehold_protocol::table::filter::Subject;
 use rangehold_protocol::table::limits::PAGE_BYTES_MAX;
 use rangehold_protocol::table::query::EntityQuery;
-use rangehold_protocol::table::render::EntityWriter;
+use rangehold_protocol::table::render::PageWriter;
 use rangehold_protocol::table::row::{DamagedRow, RowView};
 use tokio::time::Instant;
 
@@ -29,7 +29,7 @@ pub(super) struct EntityPage<'a> {
     pub(super) query: &'a EntityQuery,
     /// Whether its filter looks at PartitionKey or RowKey.
     pub(super) reads_keys: bool,
-    pub(super) writer: EntityWriter<'a>,
+    pub(super) writer: PageWriter<'a>,
     pub(super) most: usize,
     pub(super) until: Instant,
     pub(super) charge: Option<PageCharge<'a>>,
@@ -82,9 +82,7 @@ impl EntityPage<'_> {
             return self.end_before(key);
         }
         self.make_likely_room();
-        self.writer
-            .page_item(&mut self.body, self.items == 0, &partition_key, &row_key, &row)
-            .map_err(damaged)?;
+        self.writer.item(&mut self.body, &partition_key, &row_key, &row).map_err(damaged)?;
         self.items += 1;
         Ok(ControlFlow::Continue(()))
     }

@@ -52,20 +52,21 @@ impl TableService {
         let reach = self.reach(account, table.id, &keys);
         let touched =
             Touched { account, table: table.id, key: keys.low(), access: Access::Scan, entities: 1 };
-        let begin = || EntityPage {
+        let writer = EntityWriter {
+            base: &exchange.address.base,
+            account,
+            table: name,
+            level,
+            select: query.select.as_ref(),
+        };
+        let begin = |writer, body| EntityPage {
             query: &query,
             reads_keys: query.filter.as_ref().is_some_and(Filter::reads_keys),
-            writer: EntityWriter {
-                base: &exchange.address.base,
-                account,
-                table: name,
-                level,
-                select: query.select.as_ref(),
-            },
+            writer,
             most: query.top.map_or(PAGE_ITEMS_MAX, |top| top as usize),
             until: exchange.deadline.min(Instant::now() + self.profile.pages.within),
             charge: PageCharge::new(&self.admission, &touched),
-            body: Vec::with_capacity(4096),
+            body,
             place: &place,
             room: limits::PAGE_STEP_BYTES,
             items: 0,
@@ -78,9 +79,8 @@ impl TableService {
         let begin = || {
             // If the scan begins again, so does the room of its page.
             place.keep(limits::PAGE_STEP_BYTES);
-            let mut page = begin();
-            page.writer.page_begin(&mut page.body);
-            page
+            let mut body = Vec::with_capacity(4096);
+            begin(writer.page(&mut body), body)
         };
         // `$top=0` asks for nothing. If the answer had a token, a client would ask again without end.
         let nothing = KeyRange::new(Vec::new(), Some(Vec::new()));
@@ -94,7 +94,7 @@ impl TableService {
         if page.most > 0 {
             page.next = page.next.or(reach.next);
         }
-        page.writer.page_end(&mut page.body);
+        page.writer.end(&mut page.body);
         self.queries.count(kind, &self.counts(&reach.keys, &page));
         // The body got its room by its length, and may be kept for long.
         if page.body.capacity() - page.body.len() > limits::PAGE_STEP_BYTES {

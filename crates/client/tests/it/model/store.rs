@@ -92,9 +92,8 @@ impl Store {
 
     fn query(&self, table: &str, query: &EntityQuery) -> Result<Response<Bytes>, TableError> {
         self.known(table)?;
-        let writer = writer(table);
         let mut out = Vec::new();
-        writer.page_begin(&mut out);
+        let mut page = writer(table).page(&mut out);
         let (mut count, mut next) = (0, None);
         for ((_, partition_key, row_key), bytes) in self.rows.iter().filter(|((of, ..), _)| of == table) {
             let after = query.from.as_ref().is_none_or(|(from, row)| {
@@ -110,10 +109,10 @@ impl Store {
                 next = Some((partition_key.clone(), row_key.clone()));
                 break;
             }
-            writer.page_item(&mut out, count == 0, partition_key, row_key, &row).expect("it is whole");
+            page.item(&mut out, partition_key, row_key, &row).expect("it is whole");
             count += 1;
         }
-        writer.page_end(&mut out);
+        page.end(&mut out);
         let mut page = answer(200, out);
         if let Some((partition_key, row_key)) = next {
             let token = rangehold_protocol::table::continuation::Continuation::Entity {

@@ -1,6 +1,4 @@
-//! Entities: one, or a page of them.
-
-use std::io::Write;
+//! One entity, and what a page of them shares with it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -35,10 +33,10 @@ pub struct EntityWriter<'a> {
 
 /// A row with its keys.
 #[derive(Clone, Copy)]
-struct Source<'a> {
-    partition_key: &'a str,
-    row_key: &'a str,
-    row: &'a RowView<'a>,
+pub(super) struct Source<'a> {
+    pub(super) partition_key: &'a str,
+    pub(super) row_key: &'a str,
+    pub(super) row: &'a RowView<'a>,
 }
 
 impl EntityWriter<'_> {
@@ -51,53 +49,31 @@ impl EntityWriter<'_> {
         row: &RowView<'_>,
     ) -> Result<(), DamagedRow> {
         let mut object = Object::begin(out);
-        if self.level != MetadataLevel::None {
+        if self.writes_metadata() {
             self.put_metadata(object.member("odata.metadata"), "/@Element");
         }
         let source = Source { partition_key, row_key, row };
-        self.put_members(&mut object, source)?;
+        self.put_links(&mut object, source);
+        match self.select {
+            Some(select) => self.put_selected(&mut object, source, select)?,
+            None => {
+                self.put_own(&mut object, source);
+                for property in row.properties() {
+                    let (name, value) = property?;
+                    self.put_property(&mut object, name, value);
+                }
+            }
+        }
         object.end();
         Ok(())
     }
 
-    /// Writes the beginning of a page's body.
-    pub fn page_begin(&self, out: &mut Vec<u8>) {
-        out.push(b'{');
-        if self.level != MetadataLevel::None {
-            out.extend_from_slice(b"\"odata.metadata\":");
-            self.put_metadata(out, "");
-            out.push(b',');
-        }
-        out.extend_from_slice(b"\"value\":[");
-    }
-
-    /// Writes one entity of a page; `first` for the first one. If the row is damaged, `out` holds a part of
-    /// it.
-    pub fn page_item(
-        &self,
-        out: &mut Vec<u8>,
-        first: bool,
-        partition_key: &str,
-        row_key: &str,
-        row: &RowView<'_>,
-    ) -> Result<(), DamagedRow> {
-        if !first {
-            out.push(b',');
-        }
-        let source = Source { partition_key, row_key, row };
-        let mut object = Object::begin(out);
-        self.put_members(&mut object, source)?;
-        object.end();
-        Ok(())
-    }
-
-    /// Writes the end of a page's body.
-    pub fn page_end(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"]}");
+    pub(super) fn writes_metadata(&self) -> bool {
+        self.level != MetadataLevel::None
     }
 
     /// `"<base>/$metadata#<table><kind>&$select=<names>"`
-    fn put_metadata(&self, out: &mut Vec<u8>, kind: &str) {
+    pub(super) fn put_metadata(&self, out: &mut Vec<u8>, kind: &str) {
         out.push(b'"');
         for part in [self.base, "/$metadata#", self.table, kind] {
             put_text_open(out, part);
@@ -109,18 +85,20 @@ impl EntityWriter<'_> {
         out.push(b'"');
     }
 
-    fn put_members(&self, object: &mut Object<'_>, source: Source<'_>) -> Result<(), DamagedRow> {
-        self.put_links(object, source);
-        let Some(select) = self.select else {
-            object.text("PartitionKey", source.partition_key);
-            object.text("RowKey", source.row_key);
-            self.put_timestamp(object, source.row.timestamp());
-            for property in source.row.properties() {
-                let (name, value) = property?;
-                self.put_property(object, name, value);
-            }
-            return Ok(());
-        };
+    /// The properties that the service itself gives an entity.
+    pub(super) fn put_own(&self, object: &mut Object<'_>, source: Source<'_>) {
+        object.text("PartitionKey", source.partition_key);
+        object.text("RowKey", source.row_key);
+        self.put_timestamp(object, source.row.timestamp());
+    }
+
+    /// The properties that the client has chosen.
+    pub(super) fn put_selected(
+        &self,
+        object: &mut Object<'_>,
+        source: Source<'_>,
+        select: &Select,
+    ) -> Result<(), DamagedRow> {
         for name in select.names() {
             match name.as_str() {
                 "PartitionKey" => object.text(name, source.partition_key),
@@ -136,7 +114,7 @@ impl EntityWriter<'_> {
     }
 
     /// The metadata of an entity, in the recorded order.
-    fn put_links(&self, object: &mut Object<'_>, source: Source<'_>) {
+    pub(super) fn put_links(&self, object: &mut Object<'_>, source: Source<'_>) {
         if self.level == MetadataLevel::Full {
             let out = object.member("odata.type");
             out.push(b'"');
@@ -151,7 +129,7 @@ impl EntityWriter<'_> {
             put_entity_path(out, self.table, source.partition_key, source.row_key);
             out.push(b'"');
         }
-        if self.level != MetadataLevel::None {
+        if self.writes_metadata() {
             let out = object.member("odata.etag");
             out.extend_from_slice(b"\"W/\\\"datetime'");
             etag::put_encoded_time(out, source.row.timestamp());
@@ -173,20 +151,21 @@ impl EntityWriter<'_> {
     }
 
     fn put_property(&self, object: &mut Object<'_>, name: &str, value: ValueRef<'_>) {
-        if self.level != MetadataLevel::None && !shows_its_type(value) {
-            object.type_of(name, value.edm_type());
+        if let Some(edm_type) = annotation(value).filter(|_| self.writes_metadata()) {
+            object.type_of(name, edm_type);
         }
         put_value(object.member(name), value);
     }
 }
 
-/// Whether the form of the value shows its type.
-fn shows_its_type(value: ValueRef<'_>) -> bool {
-    match value {
+/// The type that stands before the value, unless the form of the value shows it.
+pub(super) fn annotation(value: ValueRef<'_>) -> Option<EdmType> {
+    let shows_its_type = match value {
         ValueRef::String(_) | ValueRef::Boolean(_) | ValueRef::Int32(_) => true,
         ValueRef::Double(number) => number.is_finite(),
         ValueRef::Binary(_) | ValueRef::Int64(_) | ValueRef::DateTime(_) | ValueRef::Guid(_) => false,
-    }
+    };
+    (!shows_its_type).then(|| value.edm_type())
 }
 
 pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
@@ -194,8 +173,12 @@ pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::String(text) => put_text(out, text),
         ValueRef::Boolean(true) => out.extend_from_slice(b"true"),
         ValueRef::Boolean(false) => out.extend_from_slice(b"false"),
-        ValueRef::Int32(number) => write!(out, "{number}").expect("a vector takes all bytes"),
-        ValueRef::Int64(number) => write!(out, "\"{number}\"").expect("a vector takes all bytes"),
+        ValueRef::Int32(number) => put_number(out, number.into()),
+        ValueRef::Int64(number) => {
+            out.push(b'"');
+            put_number(out, number);
+            out.push(b'"');
+        }
         ValueRef::Double(number) if number.is_finite() => put_double(out, number),
         ValueRef::Double(number) if number.is_nan() => out.extend_from_slice(b"\"NaN\""),
         ValueRef::Double(number) if number > 0.0 => out.extend_from_slice(b"\"Infinity\""),
@@ -208,6 +191,10 @@ pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         }
         ValueRef::Binary(bytes) => put_base64(out, bytes),
     }
+}
+
+fn put_number(out: &mut Vec<u8>, number: i64) {
+    serde_json::to_writer(out, &number).expect("a vector takes all bytes");
 }
 
 fn put_time(out: &mut Vec<u8>, time: Timestamp) {

@@ -16,6 +16,19 @@ impl<'o> Object<'o> {
         Self { out, is_empty: true }
     }
 
+    /// Goes on with an object that has members already.
+    pub(super) fn go_on(out: &'o mut Vec<u8>) -> Self {
+        Self { out, is_empty: false }
+    }
+
+    /// Begins a member with a text that [`member`](Self::member) wrote behind another member. The caller appends its value to the
+    /// result.
+    pub(super) fn member_begun(&mut self, text: &[u8]) -> &mut Vec<u8> {
+        debug_assert!(!self.is_empty, "the text begins with a comma");
+        self.out.extend_from_slice(text);
+        self.out
+    }
+
     /// Begins a member. The caller appends its value to the result.
     pub(super) fn member(&mut self, name: &str) -> &mut Vec<u8> {
         self.member_named(name, "")

@@ -17,10 +17,12 @@ mod body;
 mod double;
 mod entity;
 mod json;
+mod page;
 mod table;
 mod uri;
 
 pub use body::put_body;
 pub use entity::EntityWriter;
+pub use page::PageWriter;
 pub use table::TableWriter;
 pub use uri::{entity_uri, table_uri};
