@@ -153,3 +153,30 @@ impl Running {
         timeout(limits::STOP_WITHIN, finish).await.is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use hyper::body::Incoming;
+
+    use super::*;
+    use crate::listener::Connection;
+
+    fn size_of_future<A, F>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// The future of a request is copied from caller to caller several times before it runs.
+    #[test]
+    fn a_request_is_small_while_it_is_carried_out() {
+        type Arguments<S> = (&'static Arc<S>, Connection, Request<Incoming>);
+        let of_table = size_of_future(|(service, connection, request): Arguments<TableService>| {
+            service.handle(connection, request)
+        });
+        let of_object = size_of_future(|(service, connection, request): Arguments<ObjectService>| {
+            service.handle(connection, request)
+        });
+        let most = 8 << 10;
+        assert!(of_table <= most && of_object <= most, "{of_table} and {of_object} bytes, {most} at most");
+    }
+}

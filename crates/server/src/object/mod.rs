@@ -223,7 +223,7 @@ impl ObjectService {
         request: Request<Incoming>,
     ) -> Response<SentBody> {
         if grpc::is_call(request.headers()) {
-            return grpc::called(self, connection, request).await;
+            return Box::pin(grpc::called(self, connection, request)).await;
         }
         let (head, body) = request.into_parts();
         let mut body = RequestBody::Incoming(body);
@@ -397,10 +397,10 @@ impl ObjectService {
             |operation, error: ObjectError| Outcome { operation, speaks, result: Err(error.into()) };
         match api {
             Api::Batch => {
-                let result = self.batch(exchange, body).await;
+                let result = Box::pin(self.batch(exchange, body)).await;
                 return Outcome { operation: BATCH, speaks, result };
             }
-            Api::Xml => return XmlApi(self).answer(exchange, body).await,
+            Api::Xml => return Box::pin(XmlApi(self).answer(exchange, body)).await,
             Api::Json | Api::Upload | Api::Download => {}
         }
         let method = exchange.head.method.as_str();

@@ -1,5 +1,8 @@
 //! From an operation to the handler of its noun.
 
+use std::future::ready;
+
+use futures::future::BoxFuture;
 use rangehold_protocol::object::bucket::BodyMode;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::request::{Call, Operation as Op};
@@ -41,99 +44,115 @@ impl ObjectService {
     ) -> Result<Reply, Failure> {
         self.authorise(exchange, call).await?;
         self.admit_call(exchange, call).await?;
+        self.handler(exchange, call, is_media, method, body).await
+    }
+
+    /// The handler of an operation, begun. It is boxed, because each request would carry room for the largest of them otherwise, and
+    /// copy it from caller to caller.
+    fn handler<'a>(
+        &'a self,
+        exchange: &'a Exchange<'_>,
+        call: &'a Call,
+        is_media: bool,
+        method: &'a str,
+        body: &'a mut RequestBody,
+    ) -> BoxFuture<'a, Result<Reply, Failure>> {
         let (bucket, object) = (call.bucket.as_str(), call.object.as_str());
         match call.operation {
-            Op::BucketsList => self.list_buckets(exchange).await,
-            Op::BucketsInsert => self.insert_bucket(exchange, body).await,
-            Op::BucketsGet => self.get_bucket(exchange, bucket).await,
+            Op::BucketsList => Box::pin(self.list_buckets(exchange)),
+            Op::BucketsInsert => Box::pin(self.insert_bucket(exchange, body)),
+            Op::BucketsGet => Box::pin(self.get_bucket(exchange, bucket)),
             Op::BucketsPatch => {
-                self.write_bucket(exchange, bucket, BodyMode::Patch { whole: exchange.whole }, body).await
+                Box::pin(self.write_bucket(exchange, bucket, BodyMode::Patch { whole: exchange.whole }, body))
             }
-            Op::BucketsUpdate => self.write_bucket(exchange, bucket, BodyMode::Update, body).await,
-            Op::BucketsDelete => self.delete_bucket(exchange, bucket).await,
-            Op::BucketsLockRetentionPolicy => self.lock_retention(exchange, bucket).await,
-            Op::BucketsRestore => self.restore_bucket(exchange, bucket).await,
-            Op::BucketsGetIamPolicy => self.get_bucket_policy(exchange, bucket).await,
-            Op::BucketsSetIamPolicy => self.set_bucket_policy(exchange, bucket, body).await,
-            Op::BucketsTestIamPermissions => self.test_permissions(exchange, bucket, Place::Bucket).await,
-            Op::ObjectsGetIamPolicy => self.get_object_policy(exchange, bucket, object).await,
-            Op::ObjectsSetIamPolicy => self.set_object_policy(exchange, bucket, object, body).await,
+            Op::BucketsUpdate => Box::pin(self.write_bucket(exchange, bucket, BodyMode::Update, body)),
+            Op::BucketsDelete => Box::pin(self.delete_bucket(exchange, bucket)),
+            Op::BucketsLockRetentionPolicy => Box::pin(self.lock_retention(exchange, bucket)),
+            Op::BucketsRestore => Box::pin(self.restore_bucket(exchange, bucket)),
+            Op::BucketsGetIamPolicy => Box::pin(self.get_bucket_policy(exchange, bucket)),
+            Op::BucketsSetIamPolicy => Box::pin(self.set_bucket_policy(exchange, bucket, body)),
+            Op::BucketsTestIamPermissions => Box::pin(self.test_permissions(exchange, bucket, Place::Bucket)),
+            Op::ObjectsGetIamPolicy => Box::pin(self.get_object_policy(exchange, bucket, object)),
+            Op::ObjectsSetIamPolicy => Box::pin(self.set_object_policy(exchange, bucket, object, body)),
             Op::ObjectsTestIamPermissions => {
-                self.test_permissions(exchange, bucket, Place::Object(object)).await
+                Box::pin(self.test_permissions(exchange, bucket, Place::Object(object)))
             }
-            Op::ManagedFoldersGetIamPolicy => self.get_folder_policy(exchange, bucket, &call.id).await,
-            Op::ManagedFoldersSetIamPolicy => self.set_folder_policy(exchange, bucket, &call.id, body).await,
+            Op::ManagedFoldersGetIamPolicy => Box::pin(self.get_folder_policy(exchange, bucket, &call.id)),
+            Op::ManagedFoldersSetIamPolicy => {
+                Box::pin(self.set_folder_policy(exchange, bucket, &call.id, body))
+            }
             Op::ManagedFoldersTestIamPermissions => {
-                self.test_permissions(exchange, bucket, Place::Folder(&call.id)).await
+                Box::pin(self.test_permissions(exchange, bucket, Place::Folder(&call.id)))
             }
-            Op::BucketsGetStorageLayout => self.bucket_layout(exchange, bucket).await,
+            Op::BucketsGetStorageLayout => Box::pin(self.bucket_layout(exchange, bucket)),
             Op::BucketAclList
             | Op::BucketAclInsert
             | Op::BucketAclGet
             | Op::BucketAclPatch
             | Op::BucketAclUpdate
-            | Op::BucketAclDelete => self.bucket_acl(exchange, call, false, body).await,
+            | Op::BucketAclDelete => Box::pin(self.bucket_acl(exchange, call, false, body)),
             Op::DefaultObjectAclList
             | Op::DefaultObjectAclInsert
             | Op::DefaultObjectAclGet
             | Op::DefaultObjectAclPatch
             | Op::DefaultObjectAclUpdate
-            | Op::DefaultObjectAclDelete => self.bucket_acl(exchange, call, true, body).await,
+            | Op::DefaultObjectAclDelete => Box::pin(self.bucket_acl(exchange, call, true, body)),
             Op::ObjectAclList
             | Op::ObjectAclInsert
             | Op::ObjectAclGet
             | Op::ObjectAclPatch
             | Op::ObjectAclUpdate
-            | Op::ObjectAclDelete => self.object_acl(exchange, call, body).await,
-            Op::ObjectsList => self.list_objects(exchange, bucket).await,
-            Op::ObjectsInsert => self.upload(exchange, bucket, method, body).await,
+            | Op::ObjectAclDelete => Box::pin(self.object_acl(exchange, call, body)),
+            Op::ObjectsList => Box::pin(self.list_objects(exchange, bucket)),
+            Op::ObjectsInsert => Box::pin(self.upload(exchange, bucket, method, body)),
             Op::ObjectsGet if is_media || exchange.head.uri.path().starts_with("/download/") => {
-                self.download(exchange, bucket, object).await
+                Box::pin(self.download(exchange, bucket, object))
             }
-            Op::ObjectsGet => self.get_object(exchange, bucket, object).await,
-            Op::ObjectsPatch => {
-                self.change_settings(
-                    exchange,
-                    bucket,
-                    object,
-                    BodyMode::Patch { whole: exchange.whole },
-                    body,
-                )
-                .await
+            Op::ObjectsGet => Box::pin(self.get_object(exchange, bucket, object)),
+            Op::ObjectsPatch => Box::pin(self.change_settings(
+                exchange,
+                bucket,
+                object,
+                BodyMode::Patch { whole: exchange.whole },
+                body,
+            )),
+            Op::ObjectsUpdate => {
+                Box::pin(self.change_settings(exchange, bucket, object, BodyMode::Update, body))
             }
-            Op::ObjectsUpdate => self.change_settings(exchange, bucket, object, BodyMode::Update, body).await,
-            Op::ObjectsDelete => self.delete_object(exchange, bucket, object).await,
-            Op::ObjectsRestore => self.restore_object(exchange, bucket, object).await,
-            Op::ObjectsCopy => self.copy(exchange, call, body).await,
-            Op::ObjectsRewrite => self.rewrite(exchange, call, body).await,
-            Op::ObjectsCompose => self.compose(exchange, call, body).await,
-            Op::ObjectsMove => self.move_object(exchange, call).await,
-            Op::NotificationsList => self.list_notifications(exchange, bucket).await,
-            Op::NotificationsInsert => self.insert_notification(exchange, bucket, body).await,
-            Op::NotificationsGet => self.get_notification(exchange, bucket, &call.id).await,
-            Op::NotificationsDelete => self.delete_notification(exchange, bucket, &call.id).await,
-            Op::HmacKeyList => self.list_hmac_keys(exchange, bucket).await,
-            Op::HmacKeyCreate => self.create_hmac_key(exchange, bucket).await,
-            Op::HmacKeyGet => self.get_hmac_key(exchange, bucket, &call.id).await,
-            Op::HmacKeyUpdate => self.update_hmac_key(exchange, bucket, &call.id, body).await,
-            Op::HmacKeyDelete => self.delete_hmac_key(exchange, bucket, &call.id).await,
-            Op::ServiceAccountGet => self.service_account(exchange, bucket),
-            Op::ManagedFoldersList => self.list_managed_folders(exchange, bucket).await,
-            Op::ManagedFoldersInsert => self.insert_managed_folder(exchange, bucket, body).await,
-            Op::ManagedFoldersGet => self.get_managed_folder(exchange, bucket, &call.id).await,
-            Op::ManagedFoldersDelete => self.delete_managed_folder(exchange, bucket, &call.id).await,
-            Op::ObjectsBulkRestore => self.bulk_restore(exchange, bucket, body).await,
-            Op::ObjectsViewFullContext => self.full_context(exchange, bucket, object).await,
-            Op::OperationsList => self.list_operations(exchange, bucket).await,
-            Op::OperationsGet => self.get_operation(exchange, bucket, &call.id).await,
-            Op::OperationsCancel => self.cancel_operation(exchange, bucket, &call.id).await,
-            Op::FoldersList => self.list_folders(exchange, bucket).await,
-            Op::FoldersInsert => self.insert_folder(exchange, bucket, body).await,
-            Op::FoldersGet => self.get_folder(exchange, bucket, &call.id).await,
-            Op::FoldersDelete => self.delete_folder(exchange, bucket, &call.id).await,
-            Op::FoldersDeleteRecursive => self.delete_folder_recursively(exchange, bucket, &call.id).await,
-            Op::FoldersRename => self.rename_folder(exchange, bucket, &call.id, &call.to_object).await,
-            other => Err(ObjectError::not_implemented(other.name()).into()),
+            Op::ObjectsDelete => Box::pin(self.delete_object(exchange, bucket, object)),
+            Op::ObjectsRestore => Box::pin(self.restore_object(exchange, bucket, object)),
+            Op::ObjectsCopy => Box::pin(self.copy(exchange, call, body)),
+            Op::ObjectsRewrite => Box::pin(self.rewrite(exchange, call, body)),
+            Op::ObjectsCompose => Box::pin(self.compose(exchange, call, body)),
+            Op::ObjectsMove => Box::pin(self.move_object(exchange, call)),
+            Op::NotificationsList => Box::pin(self.list_notifications(exchange, bucket)),
+            Op::NotificationsInsert => Box::pin(self.insert_notification(exchange, bucket, body)),
+            Op::NotificationsGet => Box::pin(self.get_notification(exchange, bucket, &call.id)),
+            Op::NotificationsDelete => Box::pin(self.delete_notification(exchange, bucket, &call.id)),
+            Op::HmacKeyList => Box::pin(self.list_hmac_keys(exchange, bucket)),
+            Op::HmacKeyCreate => Box::pin(self.create_hmac_key(exchange, bucket)),
+            Op::HmacKeyGet => Box::pin(self.get_hmac_key(exchange, bucket, &call.id)),
+            Op::HmacKeyUpdate => Box::pin(self.update_hmac_key(exchange, bucket, &call.id, body)),
+            Op::HmacKeyDelete => Box::pin(self.delete_hmac_key(exchange, bucket, &call.id)),
+            Op::ServiceAccountGet => Box::pin(ready(self.service_account(exchange, bucket))),
+            Op::ManagedFoldersList => Box::pin(self.list_managed_folders(exchange, bucket)),
+            Op::ManagedFoldersInsert => Box::pin(self.insert_managed_folder(exchange, bucket, body)),
+            Op::ManagedFoldersGet => Box::pin(self.get_managed_folder(exchange, bucket, &call.id)),
+            Op::ManagedFoldersDelete => Box::pin(self.delete_managed_folder(exchange, bucket, &call.id)),
+            Op::ObjectsBulkRestore => Box::pin(self.bulk_restore(exchange, bucket, body)),
+            Op::ObjectsViewFullContext => Box::pin(self.full_context(exchange, bucket, object)),
+            Op::OperationsList => Box::pin(self.list_operations(exchange, bucket)),
+            Op::OperationsGet => Box::pin(self.get_operation(exchange, bucket, &call.id)),
+            Op::OperationsCancel => Box::pin(self.cancel_operation(exchange, bucket, &call.id)),
+            Op::FoldersList => Box::pin(self.list_folders(exchange, bucket)),
+            Op::FoldersInsert => Box::pin(self.insert_folder(exchange, bucket, body)),
+            Op::FoldersGet => Box::pin(self.get_folder(exchange, bucket, &call.id)),
+            Op::FoldersDelete => Box::pin(self.delete_folder(exchange, bucket, &call.id)),
+            Op::FoldersDeleteRecursive => {
+                Box::pin(self.delete_folder_recursively(exchange, bucket, &call.id))
+            }
+            Op::FoldersRename => Box::pin(self.rename_folder(exchange, bucket, &call.id, &call.to_object)),
+            other => Box::pin(ready(Err(ObjectError::not_implemented(other.name()).into()))),
         }
     }
 

@@ -327,6 +327,7 @@ impl TableService {
         body: &mut Incoming,
     ) -> Result<Reply, Failure> {
         self.admit_operation(&request.exchange.address.account, &operation)?;
+        // The largest are boxed. Else each request would carry room for them, 24 KiB, and copy it from caller to caller.
         match operation {
             Operation::QueryTables => self.query_tables(request).await,
             Operation::GetTable(name) => self.get_table(request, &name).await,
@@ -334,12 +335,12 @@ impl TableService {
             Operation::DeleteTable(name) => self.delete_table(request, &name).await,
             Operation::GetTableAcl(name) => self.get_acl(request, &name).await,
             Operation::SetTableAcl(name) => self.set_acl(request, &name, body).await,
-            Operation::QueryEntities(table) => self.query_entities(request, &table).await,
+            Operation::QueryEntities(table) => Box::pin(self.query_entities(request, &table)).await,
             Operation::GetEntity(name) => self.get_entity(request, &name).await,
             Operation::InsertEntity(table) => self.insert_entity(request, table, body).await,
             Operation::WriteEntity(name, kind) => self.write_entity(request, name, kind, body).await,
             Operation::MisnamedEntity(table) => self.refuse_misnamed(request, &table).await,
-            Operation::Batch => self.batch(request, body).await,
+            Operation::Batch => Box::pin(self.batch(request, body)).await,
             Operation::GetServiceProperties => self.get_service_properties(request).await,
             Operation::SetServiceProperties => self.set_service_properties(request, body).await,
             Operation::GetServiceStats => self.get_service_stats(request).await,
