@@ -114,7 +114,7 @@ def hot_partition(text, admin):
         # At the beginning there is budget for one second, and at the end half a second may be owed.
         "the partition was held at its target": entities <= TARGET * (seconds + 1.5) + 1000,
         # A slow machine may not reach the target.
-        "at the target, requests were not let in": busy > 0 or entities < TARGET * seconds * 0.9,
+        "at the target, requests were not let in": busy > 0 or entities <= TARGET * (seconds + 1),
         "the quiet neighbour was let in": not quiet.refused,
     }
 

@@ -47,7 +47,7 @@ impl ObjectService {
         self.handler(exchange, call, is_media, method, body).await
     }
 
-    /// The handler of an operation, begun. It is boxed, because each request would carry room for the largest of them otherwise, and
+    /// The handler of an operation. It is boxed, because each request would carry room for the largest of them otherwise, and
     /// copy it from caller to caller.
     fn handler<'a>(
         &'a self,

@@ -79,7 +79,10 @@ impl PageWriter<'_> {
             self.beginnings.push(Beginning::default());
         }
         let beginning = &mut self.beginnings[index];
-        if beginning.name != property.name_bytes() || beginning.annotation != annotation {
+        let is_known = !beginning.text.is_empty()
+            && beginning.name == property.name_bytes()
+            && beginning.annotation == annotation;
+        if !is_known {
             beginning.be_of(property, annotation)?;
         }
         Ok(beginning)
