@@ -3,6 +3,8 @@
 //! A page has thousands of texts, and a text may be long, so runs of characters that need no escapes, the usual case, are found
 //! and copied many bytes at a time.
 
+use serde::Serialize;
+
 /// Bytes that are looked at together. The compiler makes a few vector instructions of the look.
 const LOOKED_AT: usize = 32;
 /// Bytes of short texts, and of the ends of long ones, that are looked at together.
@@ -25,6 +27,11 @@ pub fn put_text_open(out: &mut Vec<u8>, text: &str) {
         put_escaped(out, byte);
         rest = after;
     }
+}
+
+/// Appends a whole number.
+pub(crate) fn put_number(out: &mut Vec<u8>, number: impl Serialize) {
+    serde_json::to_writer(out, &number).expect("a number can be written as JSON");
 }
 
 /// How many bytes at the beginning need no escape.

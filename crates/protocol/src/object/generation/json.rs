@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::{Encryption, Generation, State};
-use crate::json::put_text_open;
+use crate::json::{put_number, put_text_open};
 use crate::member;
 use crate::object::acl::AclParent;
 use crate::object::fields::{Fields, Member, Members};
@@ -231,10 +231,6 @@ fn put_path(out: &mut Vec<u8>, at: &ObjectAddress<'_>) {
     put_segment(out, at.bucket);
     out.extend_from_slice(b"/o/");
     put_segment(out, at.name);
-}
-
-fn put_number(out: &mut Vec<u8>, number: u64) {
-    serde_json::to_writer(out, &number).expect("a number can be written as JSON");
 }
 
 #[cfg(test)]

@@ -240,6 +240,9 @@ pub struct Head {
     pub intent: Option<Intent>,
 }
 
+/// What a head row is called in errors.
+const HEAD: &str = "a head";
+
 impl Head {
     /// The stored row.
     pub fn encode(&self) -> Vec<u8> {
@@ -248,7 +251,7 @@ impl Head {
 
     /// Reads a head row. The bytes of the object are not copied.
     pub fn decode(row: &Bytes) -> Result<Self, ObjectError> {
-        decode_row_with_bytes("a head", row, |head: &mut Self, bytes| head.live.bytes = Some(bytes))
+        decode_row_with_bytes(HEAD, row, |head: &mut Self, bytes| head.live.bytes = Some(bytes))
     }
 }
 

@@ -7,7 +7,7 @@ use rangehold_map::Timestamp;
 use super::double::put_double;
 use super::json::Object;
 use super::uri::put_entity_path;
-use crate::json::{put_text, put_text_open};
+use crate::json::{put_number, put_text, put_text_open};
 use crate::table::etag;
 use crate::table::format::MetadataLevel;
 use crate::table::row::{DamagedRow, RowView};
@@ -151,21 +151,25 @@ impl EntityWriter<'_> {
     }
 
     fn put_property(&self, object: &mut Object<'_>, name: &str, value: ValueRef<'_>) {
-        if let Some(edm_type) = annotation(value).filter(|_| self.writes_metadata()) {
+        if let Some(edm_type) = self.annotation(value) {
             object.type_of(name, edm_type);
         }
         put_value(object.member(name), value);
     }
+
+    /// The type that stands before the value, if the reply has metadata and the form of the value does not show it.
+    pub(super) fn annotation(&self, value: ValueRef<'_>) -> Option<EdmType> {
+        (self.writes_metadata() && !shows_its_type(value)).then(|| value.edm_type())
+    }
 }
 
-/// The type that stands before the value, unless the form of the value shows it.
-pub(super) fn annotation(value: ValueRef<'_>) -> Option<EdmType> {
-    let shows_its_type = match value {
+/// Whether the form of the value shows its type.
+fn shows_its_type(value: ValueRef<'_>) -> bool {
+    match value {
         ValueRef::String(_) | ValueRef::Boolean(_) | ValueRef::Int32(_) => true,
         ValueRef::Double(number) => number.is_finite(),
         ValueRef::Binary(_) | ValueRef::Int64(_) | ValueRef::DateTime(_) | ValueRef::Guid(_) => false,
-    };
-    (!shows_its_type).then(|| value.edm_type())
+    }
 }
 
 pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
@@ -173,7 +177,7 @@ pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::String(text) => put_text(out, text),
         ValueRef::Boolean(true) => out.extend_from_slice(b"true"),
         ValueRef::Boolean(false) => out.extend_from_slice(b"false"),
-        ValueRef::Int32(number) => put_number(out, number.into()),
+        ValueRef::Int32(number) => put_number(out, number),
         ValueRef::Int64(number) => {
             out.push(b'"');
             put_number(out, number);
@@ -191,10 +195,6 @@ pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         }
         ValueRef::Binary(bytes) => put_base64(out, bytes),
     }
-}
-
-fn put_number(out: &mut Vec<u8>, number: i64) {
-    serde_json::to_writer(out, &number).expect("a vector takes all bytes");
 }
 
 fn put_time(out: &mut Vec<u8>, time: Timestamp) {

@@ -4,7 +4,7 @@
 //! began, `,"Age@odata.type":"Edm.Int64","Age":`, and copies that as long as the stored name and the type are the same:
 //! the name is checked and escaped once for the page.
 
-use super::entity::{EntityWriter, Source, annotation, put_value};
+use super::entity::{EntityWriter, Source, put_value};
 use super::json::Object;
 use crate::table::row::{DamagedRow, RowView, StoredProperty};
 use crate::table::value::EdmType;
@@ -54,8 +54,7 @@ impl PageWriter<'_> {
             for (index, property) in row.stored_properties().enumerate() {
                 let property = property?;
                 let value = property.value()?;
-                let annotation = annotation(value).filter(|_| writer.writes_metadata());
-                let beginning = self.beginning(index, &property, annotation)?;
+                let beginning = self.beginning(index, &property, writer.annotation(value))?;
                 put_value(object.member_begun(&beginning.text), value);
             }
         }
