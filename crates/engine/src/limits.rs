@@ -36,7 +36,8 @@ pub(crate) const RESERVATION_LEFT_MIN_TICKS: i64 = 5 * Timestamp::TICKS_PER_SECO
 
 // ---- Reading ----
 
-/// How much one request of a scan to the store fetches at least: one block. A directory is read by `pread`.
+/// How much one request of a scan of the database to the store fetches at least: one block. (A scan that reads sorted files
+/// itself fetches one block at a time.) A directory is read by `pread`.
 /// There a larger request saves nothing (long scans cost the same, 1.4 us a row) and makes a scan of ten
 /// rows up to a fifth more expensive. A store far away will need more.
 pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 16 << 10;
@@ -68,6 +69,12 @@ pub(crate) const FILL_TOUCHED_MAX: usize = 10_000;
 pub(crate) const CACHE_EVICTION_STEPS: usize = 8;
 /// Searches for a block to evict that one change of a cache makes.
 pub(crate) const CACHE_EVICTIONS_MAX: usize = 1_000;
+
+/// Keys of rows that are not in sorted files yet are kept in generations of so many.
+pub(crate) const UNSORTED_GENERATION_KEYS: usize = 4_096;
+/// Generations that are kept. A memtable of the default size holds some 70,000 rows of 300 bytes; with more rows than fit here,
+/// scans ask the database for all rows until the next memtable is written out.
+pub(crate) const UNSORTED_GENERATIONS_MAX: usize = 32;
 
 /// A judge that wants so many rows that are not in the cache reads them by one scan. To open a scan costs as much as two to
 /// six reads of single rows.

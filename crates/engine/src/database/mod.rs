@@ -17,6 +17,7 @@ mod housekeeper;
 mod latest;
 mod marks;
 mod shares;
+mod sorted_files;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -28,7 +29,6 @@ use rangehold_map::DatabaseName;
 use rangehold_map::key::KIND_RANGE_META;
 use slatedb::admin::{Admin, AdminBuilder};
 use slatedb::config::{FlushOptions, FlushType, Settings};
-use slatedb::db_cache::DbCache;
 use slatedb::manifest::VersionedManifest;
 use slatedb::{CompactionFilterSupplier, Db, SstBlockSize};
 use tokio::runtime::Handle;
@@ -41,8 +41,10 @@ pub use error::DatabaseError;
 pub(crate) use housekeeper::{CompactionError, HousekeeperHandle, HousekeeperRequest};
 pub(crate) use marks::Marks;
 pub use shares::{Shares, TooLittleMemory};
+pub(crate) use sorted_files::{FileReader, FileScan, SortedFiles};
 
 use self::marks::FoundLog;
+use self::shares::Caches;
 use crate::clock::Clock;
 use crate::error::Damaged;
 use crate::limits;
@@ -63,7 +65,7 @@ pub(crate) struct Databases {
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
-    pub(crate) cache: Arc<dyn DbCache>,
+    pub(crate) caches: Caches,
     /// The size at which a memtable becomes a sorted file, in encoded bytes.
     pub(crate) memtable_bytes: usize,
     /// With this many encoded bytes that are not yet in sorted files, writes wait.
@@ -91,7 +93,7 @@ impl Databases {
             objects,
             clock,
             seed,
-            cache: shares.cache(),
+            caches: shares.caches(),
             memtable_bytes: shares.memtable_flush_bytes(),
             unflushed_bytes_max: shares.unflushed_bytes_max(),
             background,
@@ -99,6 +101,11 @@ impl Databases {
             after_space_step: SpaceHook::default(),
             marks: Marks::default(),
         }
+    }
+
+    /// A reader of the sorted files of the database at `path`.
+    pub(crate) fn file_reader(&self, path: &str) -> FileReader {
+        FileReader { objects: Arc::clone(&self.objects), path: path.to_owned(), caches: self.caches.clone() }
     }
 
     /// The files of the database at `path`, seen from outside of it.
@@ -222,7 +229,7 @@ async fn build(
         .with_system_clock(databases.clock.for_database())
         .with_seed(databases.seed_of(&place.path))
         .with_sst_block_size(BLOCK_SIZE)
-        .with_db_cache(Arc::clone(&databases.cache), place.cache_id);
+        .with_db_cache(Arc::clone(&databases.caches.all), place.cache_id);
     if let Some(epoch) = expected_epoch {
         builder = builder.with_expected_epoch(epoch);
     }

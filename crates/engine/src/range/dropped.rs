@@ -91,11 +91,7 @@ impl Range {
             return Ok(Remains::Much);
         }
         for some in rows.chunks(ERASED_AT_ONCE) {
-            let mut batch = WriteBatch::new();
-            for key in some {
-                batch.delete(key);
-            }
-            self.write_own(batch).await?;
+            self.delete_own(some).await?;
         }
         Ok(Remains::Nothing)
     }
@@ -106,7 +102,7 @@ impl Range {
         let mut batch = WriteBatch::new();
         batch.delete(meta::dropped_key(&dropped.account, dropped.table));
         self.write_own(batch).await?;
-        // The cache was not told that the rows were erased or left out.
+        // The cache was not told of the rows that compaction has left out.
         if let Ok(opening) = self.open_now() {
             opening.rows.forget(&dropped.keys());
         }

@@ -29,6 +29,7 @@ mod read;
 mod reopen;
 mod request;
 mod retire;
+mod snapshot_rows;
 mod state;
 mod statistics;
 mod stored;
@@ -205,7 +206,8 @@ impl Range {
         dropped: Arc<DroppedTables>,
         db: Db,
     ) -> Result<Arc<Self>, DatabaseError> {
-        let opening = Opening::new(1, db, &context.rows);
+        let reader = context.databases.file_reader(&place.path);
+        let opening = Opening::new(1, db, &context.rows, reader);
         let meta = meta::load(&opening.db, &dropped).await.map_err(DatabaseError::reading(&place.path))?;
         // The seed differs from range to range, so the ranges do not all look closely at the same requests.
         let meter = Meter::new(&context.load, context.databases.seed ^ identity.id.0);

@@ -101,7 +101,7 @@ impl Range {
         }
         let db = database::open(&self.databases, &self.place, Some(epoch)).await?;
         *own_epoch = db.manifest().writer_epoch();
-        let opening = Opening::new(number, db, &self.rows);
+        let opening = self.opening(number, db);
         if let Err(refused) = self.check_opening(&opening).await {
             self.abandon(&opening).await;
             return Err(refused);

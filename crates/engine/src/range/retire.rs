@@ -20,7 +20,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
-use super::{Frozen, Inheritance, Opening, Range, State, meta};
+use super::{Frozen, Inheritance, Range, State, meta};
 use crate::database::{self, Borrowed, DatabaseError, flush};
 use crate::error::{ReadError, Reason};
 use crate::limits::{
@@ -128,6 +128,8 @@ impl Range {
     pub(crate) async fn save(&self) -> Result<(), ReadError> {
         let opening = self.open_now()?;
         let saved = in_time(flush(&opening.db, FlushType::MemTable)).await?;
+        // Without a further write, nothing else tells the cache.
+        opening.rows.sorted(opening.sorted_sequence());
         saved.map_err(|error| ReadError::Unavailable(Reason::failed(error)))
     }
 
@@ -187,7 +189,7 @@ impl Range {
         let before = self.open_now().map_err(DatabaseError::reading(&self.place.path))?;
         let epoch = before.db.manifest().writer_epoch();
         let db = database::open(&self.databases, &self.place, Some(epoch)).await?;
-        let opening = Arc::new(Opening::new(before.number + 1, db, &self.rows));
+        let opening = Arc::new(self.opening(before.number + 1, db));
         if !self.change_state(State::Open(Arc::clone(&opening))) {
             let _ = opening.db.close().await;
         }

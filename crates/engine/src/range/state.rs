@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use slatedb::{Db, DbStatus};
 use tokio::sync::watch;
 
@@ -9,7 +10,7 @@ use super::Range;
 use super::cache::{RowBudget, RowCache};
 use super::flush::Flusher;
 use super::unflushed::{Unflushed, Unsorted};
-use crate::database::Borrowed;
+use crate::database::{Borrowed, FileReader, SortedFiles};
 use crate::error::{Damaged, ReadError, Reason, with_causes};
 
 /// Whether the range can be asked.
@@ -37,9 +38,20 @@ pub(crate) struct Opening {
     pub(super) flusher: Flusher,
     pub(super) unflushed: Unflushed,
     pub(super) rows: RowCache,
+    pub(super) file_reader: FileReader,
+    /// The sorted files as they were when a scan last took them.
+    pub(super) files: Mutex<Option<Arc<SortedFiles>>>,
+    /// The sequence number of the last row that was there when it was opened. The rows that were replayed from the log were
+    /// not announced to the cache.
+    pub(super) replayed: u64,
 }
 
 impl Range {
+    /// An opening of its database, which was just opened.
+    pub(super) fn opening(&self, number: u64, db: Db) -> Opening {
+        Opening::new(number, db, &self.rows, self.databases.file_reader(&self.place.path))
+    }
+
     /// The database as it is open now.
     pub(super) fn open_now(&self) -> Result<Arc<Opening>, ReadError> {
         match &*self.state.read() {
@@ -104,9 +116,13 @@ impl Range {
 }
 
 impl Opening {
-    pub(super) fn new(number: u64, db: Db, rows: &Arc<RowBudget>) -> Self {
+    pub(super) fn new(number: u64, db: Db, rows: &Arc<RowBudget>, file_reader: FileReader) -> Self {
         Self {
             number,
+            // Without a snapshot the database is closed already, and then no row is read.
+            replayed: db.snapshot().map_or(u64::MAX, |snapshot| snapshot.seq()),
+            file_reader,
+            files: Mutex::default(),
             status: db.subscribe(),
             db,
             flusher: Flusher::default(),

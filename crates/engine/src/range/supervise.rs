@@ -164,7 +164,9 @@ impl Opening {
     /// Flushes for the writes that wait, until the database is closed.
     async fn serve(&self, may_come: impl Fn() -> bool) -> Ended {
         let flushed = || {
-            self.unflushed.mark(self.sorted_sequence());
+            let sorted = self.sorted_sequence();
+            self.unflushed.mark(sorted);
+            self.rows.sorted(sorted);
             self.rows.durable(self.durable_sequence());
         };
         tokio::select! {
@@ -209,7 +211,7 @@ mod tests {
         assert!(!range.change_state(State::Reopening(Reason::Found("it failed"))));
         let db = database::open(&range.databases, &range.place, None).await.unwrap();
         let late = db.clone();
-        assert!(!range.take(Opening::new(2, db, &range.rows)).await);
+        assert!(!range.take(range.opening(2, db)).await);
         assert_eq!(late.status().close_reason, Some(CloseReason::Clean));
         match range.open_now().err() {
             Some(ReadError::Unavailable(why)) => assert!(why.to_string().contains("shut down"), "{why}"),
@@ -235,7 +237,7 @@ mod tests {
         // Give the supervisor time to change the state, if it wrongly does so.
         sleep(Duration::from_millis(50)).await;
         assert!(!range.is_lost());
-        assert!(range.change_state(State::Open(Arc::new(Opening::new(2, db, &range.rows)))));
+        assert!(range.change_state(State::Open(Arc::new(range.opening(2, db)))));
         drop(opening_again);
         let written = timeout(Duration::from_secs(10), range.write_ungated(batch)).await;
         assert!(written.is_ok_and(|written| written.is_ok()), "nobody flushes");

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use rangehold_map::KeyRange;
 use slatedb::DbSnapshot;
-use slatedb::config::DurabilityLevel;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
+use super::Opening;
 use super::cache::{Filling, View};
 use super::load::Scanned;
-use super::{Opening, stored};
+use super::snapshot_rows::SnapshotRows;
 use crate::database::DroppedTables;
 use crate::error::{ReadError, read_error};
 use crate::limits::{SCAN_ROWS_AT_FIRST, SCAN_ROWS_BY_CLOCK, SCAN_TURN};
@@ -135,18 +135,18 @@ impl<'a> Walk<'a> {
     ) -> Result<ScanEnd, ReadError> {
         let durable = || opening.durable_sequence();
         let caches_blocks = !filling.keeps_rows();
-        let mut rows = stored::scan(snapshot, keys, DurabilityLevel::Remote, caches_blocks).await?;
-        let mut found = stored::next(&mut rows).await?;
-        while let Some(row) = found {
-            filling.row(&row.key, &row.value, durable);
-            found = match self.show(&row.key, &row.value) {
-                Ok(None) => stored::next(&mut rows).await?,
-                Ok(Some(key)) => {
-                    filling.pass_over(&row.key, &key, durable);
-                    stored::seek(&mut rows, &key).await?
+        let mut rows = SnapshotRows::new(opening, snapshot, keys, caches_blocks);
+        let mut found = rows.next().await?;
+        while let Some((key, value)) = found {
+            filling.row(&key, &value, durable);
+            found = match self.show(&key, &value) {
+                Ok(None) => rows.next().await?,
+                Ok(Some(sought)) => {
+                    filling.pass_over(&key, &sought, durable);
+                    rows.seek(&sought).await?
                 }
                 Err(end) => {
-                    filling.end(Some(&row.key), durable);
+                    filling.end(Some(&key), durable);
                     return Ok(end);
                 }
             };

@@ -196,23 +196,38 @@ impl Range {
         Ok(stamp.at)
     }
 
-    /// Writes rows that no client's write can touch (meta rows, rows of dropped tables) and waits
-    /// until they are durable. The gate holds or turns away this write like any other.
+    /// Writes rows that no client's write can touch (meta rows) and waits until they are durable. The gate holds or turns away
+    /// this write like any other. No client reads these rows, so the cache is not told of them.
     pub(super) async fn write_own(&self, batch: WriteBatch) -> Result<(), ReadError> {
+        self.write_gated(Batch { batch, rows: Vec::new(), bytes: 0 }).await
+    }
+
+    /// The same for rows of a dropped table, which it deletes. The cache is told, so that no scan takes them from sorted
+    /// files.
+    pub(super) async fn delete_own(&self, keys: &[Bytes]) -> Result<(), ReadError> {
+        let mut batch = WriteBatch::new();
+        keys.iter().for_each(|key| batch.delete(key));
+        let rows = keys.iter().map(|key| (key.clone(), None)).collect();
+        self.write_gated(Batch { batch, rows, bytes: 0 }).await
+    }
+
+    async fn write_gated(&self, batch: Batch) -> Result<(), ReadError> {
         let deadline = Instant::now() + OWN_WRITE_WAITS_MAX;
         let _admitted = self.gate.enter(0, deadline).await.map_err(|turned| match turned {
             TurnedAway::Elsewhere => ReadError::NotOwned,
             TurnedAway::Busy(why) => ReadError::Unavailable(Reason::Found(why)),
         })?;
-        self.write_ungated(batch).await
+        self.write_now(batch).await
     }
 
     /// Like [`Range::write_own`], but past the gate: for the caller that has frozen the range.
     pub(super) async fn write_ungated(&self, batch: WriteBatch) -> Result<(), ReadError> {
+        self.write_now(Batch { batch, rows: Vec::new(), bytes: 0 }).await
+    }
+
+    async fn write_now(&self, batch: Batch) -> Result<(), ReadError> {
         let opening = self.open_now()?;
         let written = async {
-            // No client reads these rows, so the cache is not told of them.
-            let batch = Batch { batch, rows: Vec::new(), bytes: 0 };
             let (ticket, _) = RunToEnd::new(enter(opening, batch, None)).await?;
             settled(ticket).await
         };

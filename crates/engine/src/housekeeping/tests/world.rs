@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rangehold_map::KeyRange;
 use slatedb::config::{CheckpointOptions, CheckpointScope, DurabilityLevel, FlushType, ScanOptions};
 use slatedb::{CloneSourceSpec, Db};
 use tempfile::TempDir;
@@ -208,6 +209,27 @@ impl World {
             }
         }
         assert!(found == self.rows, "{} rows of {}", found.len(), self.rows.len());
+        self.check_files().await;
+    }
+
+    /// Checks that the sorted files of each range show its rows, if it has none in memory.
+    async fn check_files(&self) {
+        for (index, range) in self.ranges.iter().enumerate() {
+            let snapshot = range.db.snapshot().unwrap();
+            let files = Arc::new(self.databases.file_reader(&range.path).files(&range.db.manifest()));
+            if files.sequence() < snapshot.seq() {
+                continue;
+            }
+            let (low, high) = (range.low.clone().max(vec![0x10]), self.high(index));
+            let end = high.clone().map_or(Bound::Unbounded, Bound::Excluded);
+            let expected = self.rows.range((Bound::Included(low.clone()), end));
+            let mut scan = files.scan(&KeyRange::new(low, high), snapshot.seq(), false);
+            for (key, value) in expected {
+                let (found, its) = scan.next().await.unwrap().expect("a row is missing in the files");
+                assert!(found == key && its == value, "{found:?} instead of {key:?}");
+            }
+            assert_eq!(scan.next().await.unwrap(), None);
+        }
     }
 
     pub(super) fn directories(&self) -> BTreeSet<String> {

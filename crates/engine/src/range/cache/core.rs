@@ -21,9 +21,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use bytes::Bytes;
+use rangehold_map::KeyRange;
 
 use super::block::{Block, Row};
 use super::blocks::{Blocks, just_after};
+use super::unsorted::{Generation, UnsortedKeys};
 use super::view::View;
 use crate::limits::{CACHED_BLOCK_BYTES, CACHED_BLOCK_ROWS, FILL_TOUCHED_MAX};
 
@@ -55,6 +57,7 @@ pub(super) struct Core {
     /// Keys that a fill has left out because a write of them was pending. They become known with that write.
     wanted: BTreeSet<Bytes>,
     fills: BTreeMap<FillNumber, Fill>,
+    unsorted: UnsortedKeys,
 }
 
 #[derive(Debug)]
@@ -170,6 +173,7 @@ impl Core {
         for (number, write) in durable {
             for (key, value) in write.changes {
                 self.settle(number, &key, value.as_ref());
+                self.unsorted.add(key, write.sequence.unwrap_or(sequence));
             }
         }
     }
@@ -189,6 +193,27 @@ impl Core {
             let touched = Touched::Durable(value.cloned());
             self.fills.values_mut().for_each(|fill| fill.touch(key, &touched));
         }
+    }
+
+    /// All rows up to this sequence number are in sorted files. Returns what has to be dropped, after the lock.
+    #[must_use]
+    pub(super) fn sorted(&mut self, sequence: u64) -> Vec<Generation> {
+        self.unsorted.sorted(sequence)
+    }
+
+    /// The first part of `keys` of which all rows are in sorted files, as far as a reader sees them whose snapshot was made
+    /// before this. The rows up to the sequence number `sorted` are in sorted files. `None` if there is no such part.
+    pub(super) fn sorted_part(&self, keys: &KeyRange, sorted: u64) -> Option<KeyRange> {
+        if self.is_shut || !self.unsorted.are_known(sorted) {
+            return None;
+        }
+        let from = (Bound::Included(keys.low()), Bound::Unbounded);
+        let changing = self.changing.range::<[u8], _>(from).next().map(|(key, _)| key);
+        let unsorted = self.unsorted.first_from(keys.low(), sorted);
+        let ends = [changing.map(AsRef::as_ref), unsorted.map(AsRef::as_ref), keys.high()];
+        let end: Option<&[u8]> = ends.into_iter().flatten().min();
+        let part = KeyRange::new(keys.low().to_vec(), end.map(<[u8]>::to_vec));
+        (!part.is_empty()).then_some(part)
     }
 
     /// Forgets everything for good: a write failed, and nobody knows whether its rows are in the log.

@@ -14,6 +14,7 @@ mod budget;
 mod core;
 #[cfg(test)]
 mod model;
+mod unsorted;
 mod view;
 
 use std::sync::Arc;
@@ -92,6 +93,18 @@ impl RowCache {
     /// All writes up to this sequence number are durable.
     pub(super) fn durable(&self, sequence: u64) {
         self.change(|core| core.durable(sequence));
+    }
+
+    /// All rows up to this sequence number are in sorted files.
+    pub(super) fn sorted(&self, sequence: u64) {
+        let not_needed = self.core.lock().sorted(sequence);
+        drop(not_needed);
+    }
+
+    /// The first part of `keys` that a reader may take from sorted files, which have all rows up to the sequence number
+    /// `sorted`. The reader has made its snapshot before this, and takes the files as they are after this.
+    pub(super) fn sorted_part(&self, keys: &KeyRange, sorted: u64) -> Option<KeyRange> {
+        self.core.lock().sorted_part(keys, sorted)
     }
 
     /// Forgets the rows of an interval, and all that is being copied: rows were removed that no write has announced.

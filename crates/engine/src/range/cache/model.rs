@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rangehold_map::KeyRange;
 
 use super::blocks::just_after;
 use super::core::{Core, FillNumber, WriteNumber};
@@ -40,6 +41,10 @@ enum Step {
     Snapshot,
     /// Reads the first rows of an interval, which go with the last snapshot.
     ScanFirst(u8, u8),
+    /// So many of the durable writes come into sorted files. The cache is told if the flag says so.
+    Sort(usize, bool),
+    /// Asks which first part of an interval a reader of the last snapshot may take from sorted files.
+    ScanSorted(u8, Option<u8>),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -59,6 +64,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (key(), key()).prop_map(|(low, high)| Step::Scan(low, high)),
         2 => Just(Step::Snapshot),
         3 => (key(), key()).prop_map(|(low, high)| Step::ScanFirst(low, high)),
+        2 => (0..4usize, any::<bool>()).prop_map(|(count, told)| Step::Sort(count, told)),
+        3 => (key(), proptest::option::of(key())).prop_map(|(low, high)| Step::ScanSorted(low, high)),
     ]
 }
 
@@ -106,6 +113,8 @@ struct Model {
     fills: Vec<Reading>,
     /// How many writes of the log the last snapshot can show.
     snapshot: usize,
+    /// The first writes of the log, which are in sorted files.
+    sorted: usize,
     next_value: u32,
 }
 
@@ -226,6 +235,13 @@ impl Model {
             Step::Scan(low, high) => self.scan(&key(low), &key(high)),
             Step::Snapshot => self.snapshot = self.log.len(),
             Step::ScanFirst(low, high) => self.scan_first(&key(low), &key(high)),
+            Step::Sort(count, told) => {
+                self.sorted = self.durable.min(self.sorted + count);
+                if told {
+                    drop(self.core.sorted(self.sorted as u64));
+                }
+            }
+            Step::ScanSorted(low, high) => self.scan_sorted(&key(low), high.map(key).as_ref()),
         }
     }
 
@@ -305,6 +321,19 @@ impl Model {
             assert_eq!(shown, self.part(through, (low, end), |_, _| false), "{low:?} to {end:?}");
         }
     }
+
+    /// Whichever writes come into sorted files until they are read, the files have what the snapshot shows.
+    fn scan_sorted(&mut self, low: &Bytes, high: Option<&Bytes>) {
+        let keys = KeyRange::new(low.to_vec(), high.map(|high| high.to_vec()));
+        let Some(part) = self.core.sorted_part(&keys, self.sorted as u64) else { return };
+        let end = part.high().map_or_else(|| key(KEYS), Bytes::copy_from_slice);
+        assert!(part.low() == low.as_ref() && *low < end, "{keys:?} has {part:?}");
+        let shown = self.part(self.snapshot, (low, &end), |_, _| false);
+        for sorted in self.sorted..=self.log.len() {
+            let in_files = self.part(sorted.min(self.snapshot), (low, &end), |_, _| false);
+            assert_eq!(in_files, shown, "{part:?} with {sorted} of the log in files");
+        }
+    }
 }
 
 proptest! {
@@ -346,4 +375,23 @@ fn a_reader_whose_copy_is_void_still_finds_a_write_that_the_cache_does_not_know(
     known.into_iter().chain(write).chain(reader).for_each(|step| model.take(step));
     assert_eq!(model.core.get(&key(h)), None);
     model.take(Step::Get(h));
+}
+
+#[test]
+fn rows_are_taken_from_sorted_files_up_to_the_first_that_may_not_be_there() {
+    let (c, h) = (2, 7);
+    let mut model = Model::default();
+    let writes = [Step::Announce(vec![(c, false)]), Step::Announce(vec![(h, false)])];
+    let logged = [Step::Log(0), Step::Enter(0), Step::Durable(1, true), Step::Sort(1, false), Step::Snapshot];
+    writes.into_iter().chain(logged).for_each(|step| model.take(step));
+    let whole = KeyRange::new(key(0).to_vec(), None);
+    let part = |sorted| model.core.sorted_part(&whole, sorted).map(|part| part.high().map(<[u8]>::to_vec));
+    assert_eq!(part(0), Some(Some(key(c).to_vec())), "it is durable and not sorted");
+    assert_eq!(part(1), Some(Some(key(h).to_vec())), "it may enter the log at any moment");
+    [Step::Log(0), Step::Enter(0), Step::Durable(1, true)].into_iter().for_each(|step| model.take(step));
+    let part = |sorted| model.core.sorted_part(&whole, sorted).map(|part| part.high().map(<[u8]>::to_vec));
+    assert_eq!(part(1), Some(Some(key(h).to_vec())));
+    assert_eq!(part(2), Some(None));
+    model.core.shut();
+    assert_eq!(model.core.sorted_part(&whole, 2), None);
 }
