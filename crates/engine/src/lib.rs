@@ -6,7 +6,7 @@
 //! | floor | modules | what it is |
 //! |---|---|---|
 //! | ground | [`store`], `steps`, `record_name`, `lease`, [`Clock`], `error`, `limits`, `tasks`, `run_to_end` | where the objects are, and what every floor needs: time, errors, limits, background tasks, the names of the steps after which a test may stop a process |
-//! | database | `database` | one SlateDB database: how it is opened and with what, its compaction filter, the shares of memory, the way to the housekeeper |
+//! | database | `database` | one SlateDB database: how it is opened and with what, how scans read its sorted files, its compaction filter, the shares of memory, the way to the housekeeper |
 //! | range | `range` | one range over one database: reads, writes, the gate that holds writes, timestamps, dropped tables, retirement |
 //! | housekeeping, map | `housekeeping`, `map_store`, `host` | compaction, garbage and burial of all databases; the map as it is stored; what the servers of a process share |
 //! | server | [`PartitionServer`] | holds ranges under a lease, and answers for their keys |
