@@ -97,8 +97,8 @@ enum Command {
     /// Drive the peak that a plan describes, at Rangehold, Azure or Azurite, and say whether the keys bear it. Exits with 3
     /// if they do not.
     Stress(stress::Stress),
-    /// Copy a store, which may be in use, into a new directory.
-    Backup(stores::FromTo),
+    /// Copy a store, which may be in use, into a new directory, all of it or what has changed since an earlier backup.
+    Backup(stores::Backup),
     /// Make a new data directory from a backup, or restore one range of a directory.
     Restore(stores::Restore),
     /// Copy a store, which may be in use, to another place.
@@ -149,7 +149,7 @@ fn main() -> std::process::ExitCode {
             Ok(false) => return std::process::ExitCode::from(stress::NOT_BORNE),
             Err(error) => Err(error),
         },
-        Command::Backup(stores) => stores::run(&stores, "backed up"),
+        Command::Backup(backup) => stores::backup(&backup),
         Command::Restore(restore) => stores::restore(&restore),
         Command::Copy(stores) => stores::run(&stores, "copied"),
         Command::Completions { shell } => {

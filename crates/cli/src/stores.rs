@@ -1,7 +1,8 @@
 //! `rangehold backup`, `restore` and `copy`: copy a store to another place, or one range of it.
 //!
-//! `backup`, `restore` and `copy` do the same: the engine's copy by checkpoint. They differ only in the word that is
-//! printed. `restore --range` is another thing: it replaces the rows of one range of a directory that nobody serves.
+//! `backup`, `restore` and `copy` do the same: the engine's copy by checkpoint. They differ in the word that is
+//! printed, and `backup --base` takes from an earlier backup what has not changed. `restore --range` is another thing: it
+//! replaces the rows of one range of a directory that nobody serves.
 //!
 //! On a terminal one line shows how far the command is. Elsewhere, such as in a log, a line is printed now and then.
 
@@ -11,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
 use rangehold_engine::Clock;
-use rangehold_engine::copy::{CopyReport, ObjectRows, OneRange, RangeRestored, copy};
+use rangehold_engine::copy::{CopyOptions, CopyReport, ObjectRows, OneRange, RangeRestored, copy};
 use rangehold_engine::store::{StoreLocation, StoreOptions};
 use rangehold_map::RangeId;
 use rangehold_protocol::object::restored;
@@ -35,6 +36,17 @@ pub(crate) struct FromTo {
     output: Format,
 }
 
+/// The store to back up, the backup, and an earlier one.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    #[command(flatten)]
+    stores: FromTo,
+    /// A backup of the same store that was made earlier. What has not changed since is taken over from it: on the same volume
+    /// it takes no more room, and nothing is lost when the earlier backup is deleted.
+    #[arg(long, value_name = "STORE")]
+    base: Option<String>,
+}
+
 /// The backup, and what is made of it.
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
@@ -51,20 +63,52 @@ const ROWS_BETWEEN_LINES: u64 = 100_000;
 
 /// Copies a store, and prints how much was copied. `done` is the word for it.
 pub(crate) fn run(stores: &FromTo, done: &str) -> Result<()> {
+    based(stores, None, done)
+}
+
+/// Makes a backup, and prints how much is in it.
+pub(crate) fn backup(backup: &Backup) -> Result<()> {
+    let base = backup.base.as_deref().map(StoreLocation::parse).transpose()?;
+    based(&backup.stores, base, "backed up")
+}
+
+fn based(stores: &FromTo, base: Option<StoreLocation>, done: &str) -> Result<()> {
     let (from, to) = parse(stores)?;
-    let seed = chance::seed()?;
-    let clock = Clock::system();
+    let (store, clock, seed) = (StoreOptions::default(), Clock::system(), chance::seed()?);
+    let options = CopyOptions { base, store, clock, seed };
     let mut shown = Shown::begin(stores.output);
     let mut progress = |report: &CopyReport| shown.show(report);
-    let copying = copy(&from, &to, StoreOptions::default(), &clock, seed, &mut progress);
-    let report = runtime()?.block_on(copying);
+    let report = runtime()?.block_on(copy(&from, &to, &options, &mut progress));
     shown.end();
     let report = report?;
     match stores.output {
-        Format::Json => println!("{:#}", json(&report, &from, &to)),
-        Format::Text => println!("{done} {} from {from} to {to}", amount(&report)),
+        Format::Json => println!("{:#}", json_with_base(&report, &from, &to, options.base.as_ref())),
+        Format::Text => {
+            println!("{done} {} from {from} to {to}", amount(&report));
+            if let Some(base) = &options.base {
+                println!("{}", taken(&report, base));
+            }
+        }
+    }
+    if let (Some(base), Some(why)) = (&options.base, &report.not_taken_because) {
+        eprintln!(
+            "rangehold: {} ranges or files of large objects could not be taken over from {base}, and were copied from {from}: {why}",
+            report.not_taken
+        );
     }
     Ok(())
+}
+
+/// What a backup has from its base.
+fn taken(report: &CopyReport, base: &StoreLocation) -> String {
+    let chunks = match report.chunks {
+        0 => String::new(),
+        chunks => format!(" and {} of {chunks} files of large objects", report.chunks_taken),
+    };
+    format!(
+        "{} of {} ranges{chunks} are as in {base}; {} bytes are shared with it",
+        report.ranges_taken, report.ranges_total, report.shared_bytes
+    )
 }
 
 /// Makes a new store of a backup, or restores one range.
@@ -177,6 +221,26 @@ fn json(report: &CopyReport, from: &StoreLocation, to: &StoreLocation) -> Value 
         "object_files": report.chunks,
         "object_bytes": report.chunk_bytes,
     })
+}
+
+fn json_with_base(
+    report: &CopyReport,
+    from: &StoreLocation,
+    to: &StoreLocation,
+    base: Option<&StoreLocation>,
+) -> Value {
+    let mut json = json(report, from, to);
+    if let Some(base) = base {
+        json["base"] = json!({
+            "store": base.to_string(),
+            "ranges": report.ranges_taken,
+            "object_files": report.chunks_taken,
+            "shared_bytes": report.shared_bytes,
+            "not_taken": report.not_taken,
+            "not_taken_because": report.not_taken_because,
+        });
+    }
+    json
 }
 
 fn json_of_range(done: &RangeRestored, range: RangeId, from: &StoreLocation, to: &StoreLocation) -> Value {

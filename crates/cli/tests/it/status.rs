@@ -50,3 +50,22 @@ fn a_backup_tells_programs_what_it_copied() {
     );
     assert!(report["rows"].as_u64().is_some_and(|rows| rows > 0), "{report}");
 }
+
+#[test]
+fn a_backup_tells_what_it_has_from_its_base() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).to_str().expect("it is text").to_owned();
+    let [data, monday, tuesday, wednesday] = ["data", "monday", "tuesday", "wednesday"].map(path);
+    let program = Program::start(data.as_ref(), &[]);
+    program.create_table("marathon");
+    program.says(&["backup", "--from", &data, "--to", &monday]);
+    let based = ["backup", "--from", &data, "--to", &tuesday, "--base", &monday];
+    let said = program.says(&based);
+    assert!(said.contains(&format!("1 of 1 ranges are as in {monday}; ")), "{said}");
+    program.create_table("sprint");
+    let based = ["backup", "--from", &data, "--to", &wednesday, "--base", &tuesday, "--output", "json"];
+    let base = json!({
+        "store": tuesday, "ranges": 0, "object_files": 0, "shared_bytes": 0, "not_taken": 0, "not_taken_because": null
+    });
+    assert_eq!(program.answers(&based)["base"], base);
+}

@@ -1,41 +1,14 @@
-//! Copies the chunk files of blobs, and checks each block of them on the way.
-//!
-//! All files are copied that are there after the moments were taken: at least those that the copied rows name, because
-//! the hold keeps them. Files that no copied row names are found by the audit of the copy.
+//! Copies a chunk file of a blob, and checks each block of it on the way.
 
-use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
+use super::CopyError;
 use super::moments::Moments;
-use super::rows::while_there_is_room;
-use super::{CopyError, CopyReport};
-use crate::blob::{self, BLOBS};
+use crate::blob;
 use crate::error::Damaged;
 use crate::limits::BLOB_BLOCKS_AT_ONCE;
-use crate::store::{ObjectError, Store};
-
-/// Copies all chunk files of `source` to `target`.
-pub(super) async fn copy_blobs(
-    moments: &mut Moments,
-    source: &Store,
-    target: &Store,
-    report: &mut CopyReport,
-    progress: &mut (dyn FnMut(&CopyReport) + Send),
-) -> Result<(), CopyError> {
-    let (from, to) = (source.object_store(), target.object_store());
-    let directory = Path::from(BLOBS);
-    let failed = ObjectError::while_doing("listing", &directory);
-    let mut files = from.list(Some(&directory));
-    while let Some(file) = files.try_next().await.map_err(&failed)? {
-        let copied = copy_file(moments, &*from, &*to, &file.location, file.size);
-        while_there_is_room(target, copied).await??;
-        report.chunks += 1;
-        report.chunk_bytes += file.size;
-        progress(report);
-    }
-    Ok(())
-}
+use crate::store::ObjectError;
 
 /// Copies one file, and checks each of its blocks.
 pub(super) async fn copy_file(

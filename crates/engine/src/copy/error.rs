@@ -25,6 +25,14 @@ pub enum CopyError {
         /// The target.
         to: StoreLocation,
     },
+    /// The base does not say what it holds.
+    #[error(
+        "{base} cannot be the base: it does not say what was copied into it (an earlier release made it, or it is not a copy); copy without a base, and take that copy as the base of the next one"
+    )]
+    NoNotes {
+        /// The base.
+        base: StoreLocation,
+    },
     /// The source or the target could not be opened.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -11,41 +11,44 @@
 //! ([`Hold`](crate::blob::Hold)). A row that says who uses a blob must be there for every row that names the blob: so the
 //! moments of the ranges with those rows are taken last, in the order of their keys.
 //!
+//! **A copy may be based on an earlier one.** Then what has not changed since is taken over from that (`base`).
+//!
 //! **What an interrupted copy leaves.** In the target a mark, so that it is never opened. The next copy
 //! into it clears it first. In the source a checkpoint and a hold, which end by themselves after [`CHECKPOINT_LIFETIME`].
 
+mod base;
 mod blobs;
+mod contents;
 mod error;
 mod moment;
 mod moments;
+mod notes;
 mod objects;
 mod one_range;
 mod rows;
+mod whole;
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use rangehold_map::KeyRange;
 use slatedb::Db;
 use tokio::time::timeout;
 
 pub use self::error::CopyError;
-use self::moments::Moments;
 pub use self::objects::{Count, CountedOn, ObjectRows};
 pub use self::one_range::{OneRange, RangeRestored};
-use self::rows::{copy_rows, save, while_there_is_room};
+pub use self::whole::{CopyOptions, copy};
 use crate::clock::Clock;
-use crate::database::{self, Background, Databases, DroppedTables, LeaveOut, Place, Shares};
+use crate::database::{Background, Databases, DroppedTables, LeaveOut, Place, Shares};
+use crate::error::with_causes;
 use crate::housekeeping::keep_house;
 pub use crate::limits::CHECKPOINT_LIFETIME;
 use crate::limits::{COPY_GIVE_UP_MAX, COPY_MEMORY_BYTES};
-use crate::map_store;
 use crate::range::Identity;
-use crate::store::{Filling, Store, StoreLocation, StoreOptions};
+use crate::store::{Store, StoreLocation};
 use crate::tasks::Tasks;
 
 /// What was copied so far, or in all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CopyReport {
     /// The number of ranges that are copied completely.
     pub ranges: u64,
@@ -64,50 +67,24 @@ pub struct CopyReport {
     pub chunks: u64,
     /// Their bytes.
     pub chunk_bytes: u64,
+    /// How many of the ranges were taken over from the base.
+    pub ranges_taken: u64,
+    /// How many of the files of large objects were.
+    pub chunks_taken: u64,
+    /// The bytes of files that the copy and the base share on the disk.
+    pub shared_bytes: u64,
+    /// How many ranges, and files of large objects, have not changed, and were copied all the same: they could not be taken
+    /// over.
+    pub not_taken: u64,
+    /// Why the first of these could not.
+    pub not_taken_because: Option<String>,
 }
 
-/// Copies the store at `from`, which another process may be serving, to `to`, which must be empty or hold
-/// an interrupted copy. `progress` is called after each batch of rows. The copy is durable when this
-/// returns.
-pub fn copy<'a>(
-    from: &'a StoreLocation,
-    to: &'a StoreLocation,
-    options: StoreOptions,
-    clock: &'a Clock,
-    seed: u64,
-    progress: &'a mut (dyn FnMut(&CopyReport) + Send),
-) -> BoxFuture<'a, Result<CopyReport, CopyError>> {
-    Box::pin(async move {
-        let (source, target) = open_both(from, to, options)?;
-        let work = Work::begin(target.store(), clock, seed)?;
-        let databases = &work.databases;
-        let (stored, mut moments) = Moments::hold(&source, &KeyRange::whole(), databases).await?;
-        let mut report = CopyReport {
-            ranges_total: stored.entries().len() as u64,
-            files_bytes: moments.files_bytes(),
-            ..CopyReport::default()
-        };
-        let mut copied = Ok(());
-        for entry in stored.entries() {
-            let identity = Identity::of(entry);
-            copied =
-                copy_range(&mut moments, target.store(), &identity, databases, &mut report, progress).await;
-            if copied.is_err() {
-                break;
-            }
-            moments.release_one(entry.id).await;
-            report.ranges += 1;
-            progress(&report);
-        }
-        if copied.is_ok() {
-            copied = blobs::copy_blobs(&mut moments, &source, target.store(), &mut report, progress).await;
-        }
-        moments.release().await;
-        copied?;
-        map_store::create(&databases.objects, &stored, "copy").await?;
-        target.finish()?;
-        Ok(report)
-    })
+impl CopyReport {
+    fn note_not_taken(&mut self, why: &CopyError) {
+        self.not_taken += 1;
+        self.not_taken_because.get_or_insert_with(|| with_causes(why));
+    }
 }
 
 /// What writes the databases of a target: their settings, and the housekeeper that compacts a large copy while it is made.
@@ -134,20 +111,6 @@ impl Work {
     }
 }
 
-fn open_both(
-    from: &StoreLocation,
-    to: &StoreLocation,
-    options: StoreOptions,
-) -> Result<(Store, Filling), CopyError> {
-    let (Some(from_root), Some(to_root)) = (from.directory(), to.directory()) else {
-        return Err(CopyError::InMemory);
-    };
-    let source = Store::open_beside(from_root, options)?;
-    // This is checked before anything is made.
-    check_apart(from, &source, to)?;
-    Ok((source, Store::fill(to_root, options)?))
-}
-
 /// Refuses two directories of which one is the other, or lies in it. If the target does not exist yet, its nearest
 /// existing parent counts.
 fn check_apart(from: &StoreLocation, source: &Store, to: &StoreLocation) -> Result<(), CopyError> {
@@ -162,29 +125,6 @@ fn check_apart(from: &StoreLocation, source: &Store, to: &StoreLocation) -> Resu
         return Err(CopyError::SamePlace { from: from.clone(), to: to.clone() });
     }
     Ok(())
-}
-
-async fn copy_range(
-    moments: &mut Moments,
-    target: &Store,
-    identity: &Identity,
-    databases: &Databases,
-    report: &mut CopyReport,
-    progress: &mut (dyn FnMut(&CopyReport) + Send),
-) -> Result<(), CopyError> {
-    let place = place(identity);
-    let db = while_there_is_room(target, database::create(databases, &place)).await??;
-    let range = identity.id;
-    let copied = async {
-        copy_rows(moments, target, &db, range, None, report, progress).await?;
-        save(target, &db, range).await
-    };
-    if let Err(error) = copied.await {
-        give_up(&db).await;
-        return Err(error);
-    }
-    let closed = while_there_is_room(target, db.close()).await?;
-    closed.map_err(CopyError::writing(target, range))
 }
 
 /// Closes a database of the target after a failure. To save its memory it may have to wait for room, and nothing needs

@@ -8,7 +8,7 @@
 //! ```text
 //!   1 make a checkpoint                       it names manifest m
 //!   2 open a reader, which replays the log    everything acknowledged before 1 is in m or in the log
-//!   3 begin a scan, check that the log is whole
+//!   3 begin a scan, check that the log is whole, note what the database holds
 //!   4 is m still the newest manifest?         no: the log files after it may be gone; begin again at 1
 //!                                             (also if 2 or 3 failed: this may be the reason)
 //!   5 copy what the scan shows                and renew the checkpoint now and then
@@ -24,6 +24,7 @@ use slatedb::{CheckpointCreateResult, DbIterator, DbReader, DbReaderMode, KeyVal
 use tokio::time::Instant;
 
 use super::CopyError;
+use super::contents::Contents;
 use crate::database::{DatabaseError, Databases};
 use crate::error::{Damaged, ReadError, Reason, read_error};
 use crate::limits::{
@@ -41,17 +42,21 @@ pub(super) struct Moment {
     checkpoint: CheckpointCreateResult,
     reader: DbReader,
     rows: DbIterator,
+    /// What the database holds at this moment, if that was asked for.
+    contents: Option<Contents>,
     /// The next row, if it was read already.
     read_ahead: Option<KeyValue>,
     renewed: Instant,
 }
 
 impl Moment {
-    /// Finds a moment at or after the call, by the steps in the module's description.
+    /// Finds a moment at or after the call, by the steps in the module's description. What the database holds is noted
+    /// with `with_contents`: that takes a second reading of the end of its log.
     pub(super) async fn hold(
         store: &Store,
         identity: &Identity,
         databases: &Databases,
+        with_contents: bool,
     ) -> Result<Self, CopyError> {
         let path = identity.path();
         let failed = |source| CopyError::read(store, identity.id, source);
@@ -71,13 +76,14 @@ impl Moment {
                 })
                 .await
                 .map_err(|error| failed(read_error(error)))?;
-            match Self::begin(store, &path, &admin, &checkpoint, databases).await {
-                Ok(Some((reader, rows))) => {
+            match Self::begin(store, &path, (&admin, &checkpoint), databases, with_contents).await {
+                Ok(Some((reader, rows, contents))) => {
                     return Ok(Self {
                         admin,
                         checkpoint,
                         reader,
                         rows,
+                        contents,
                         read_ahead: None,
                         renewed: Instant::now(),
                     });
@@ -101,10 +107,10 @@ impl Moment {
     async fn begin(
         source: &Store,
         path: &str,
-        admin: &Admin,
-        checkpoint: &CheckpointCreateResult,
+        (admin, checkpoint): (&Admin, &CheckpointCreateResult),
         databases: &Databases,
-    ) -> Result<Option<(DbReader, DbIterator)>, ReadError> {
+        with_contents: bool,
+    ) -> Result<Option<(DbReader, DbIterator, Option<Contents>)>, ReadError> {
         let reader = DbReader::builder(path, source.object_store())
             .with_reader_mode(DbReaderMode::FollowLatest)
             .with_options(DbReaderOptions {
@@ -119,18 +125,23 @@ impl Moment {
             .await
             .map_err(read_error)?;
         let options = ScanOptions { read_ahead_bytes: COPY_READ_AHEAD_BYTES, ..ScanOptions::default() };
-        let first = reader.manifest();
+        let (first, last) = (reader.manifest(), reader.status().durable_seq);
         let rows = reader.scan_with_options(.., &options).await.map_err(read_error)?;
-        check_log(&source.object_store(), path, first.replay_after_wal_id()).await.map_err(|error| {
-            match damaged_file(&error) {
-                Some(file) => ReadError::Damaged(Damaged::new(file.clone())),
-                None => ReadError::Unavailable(Reason::failed(error)),
-            }
+        let log = check_log(&source.object_store(), path, first.replay_after_wal_id()).await;
+        let log = log.map_err(|error| match damaged_file(&error) {
+            Some(file) => ReadError::Damaged(Damaged::new(file.clone())),
+            None => ReadError::Unavailable(Reason::failed(error)),
         })?;
+        let mut contents = None;
+        if with_contents {
+            // Newer rows may be in the log by now. The scan does not show them.
+            let held = Contents::of(path, source.object_store(), &first, &log, last).await;
+            contents = Some(held.map_err(read_error)?);
+        }
         let newest = newest_manifest(admin).await.map_err(read_error)?;
         let seen = [Some(first.id()), Some(reader.manifest().id()), newest];
         if seen == [Some(checkpoint.manifest_id); 3] {
-            return Ok(Some((reader, rows)));
+            return Ok(Some((reader, rows, contents)));
         }
         let _ = reader.close().await;
         Ok(None)
@@ -168,6 +179,11 @@ impl Moment {
         }
     }
 
+    /// What the database holds at this moment, if it was noted.
+    pub(super) fn contents(&self) -> Option<&Contents> {
+        self.contents.as_ref()
+    }
+
     /// The bytes of the sorted files that it reads.
     pub(super) fn files_bytes(&self) -> u64 {
         self.reader.manifest().all_sst_views().map(|file| file.estimate_size()).sum()
@@ -203,7 +219,7 @@ impl<'a> HeldRows<'a> {
         keys: KeyRange,
         databases: &Databases,
     ) -> Result<Self, CopyError> {
-        let mut moment = Moment::hold(store, &Identity::of(entry), databases).await?;
+        let mut moment = Moment::hold(store, &Identity::of(entry), databases, false).await?;
         match moment.begin_at(keys.low()).await {
             Ok(_) => Ok(Self { store, range: entry.id, keys, moment }),
             Err(error) => {

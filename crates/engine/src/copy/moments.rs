@@ -26,6 +26,8 @@ pub(super) struct Moments {
     source: Store,
     /// Only ranges with some of these keys count.
     keys: KeyRange,
+    /// Whether each moment notes what the database holds.
+    with_contents: bool,
     held: BTreeMap<RangeId, (RangeEntry, Moment)>,
     blobs: Option<Hold>,
 }
@@ -37,10 +39,16 @@ impl Moments {
         source: &Store,
         keys: &KeyRange,
         databases: &Databases,
+        with_contents: bool,
     ) -> Result<(RangeMap, Self), CopyError> {
         let blobs = Hold::place(source.object_store(), &databases.clock).await?;
-        let mut moments =
-            Self { source: source.clone(), keys: keys.clone(), held: BTreeMap::new(), blobs: Some(blobs) };
+        let mut moments = Self {
+            source: source.clone(),
+            keys: keys.clone(),
+            with_contents,
+            held: BTreeMap::new(),
+            blobs: Some(blobs),
+        };
         let held = moments.hold_all(source, databases).await;
         match held {
             Ok(map) => Ok((map, moments)),
@@ -101,9 +109,10 @@ impl Moments {
         self.give_up(comes_last).await;
         let missing: Vec<_> =
             steady().filter(|entry| is_missing(&self.held, entry) && !comes_last(entry)).cloned().collect();
+        let with_contents = self.with_contents;
         let taken: Vec<_> = futures::stream::iter(missing)
             .map(async |entry| {
-                let moment = Moment::hold(source, &Identity::of(&entry), databases).await;
+                let moment = Moment::hold(source, &Identity::of(&entry), databases, with_contents).await;
                 (entry, moment)
             })
             .buffer_unordered(OPENINGS_AT_ONCE_MAX)
@@ -120,7 +129,7 @@ impl Moments {
         }
         failed?;
         for entry in in_order(steady().filter(|entry| comes_last(entry))) {
-            let moment = Moment::hold(source, &Identity::of(entry), databases).await?;
+            let moment = Moment::hold(source, &Identity::of(entry), databases, with_contents).await?;
             self.held.insert(entry.id, (entry.clone(), moment));
         }
         Ok(())

@@ -121,7 +121,7 @@ impl OneRange<'_> {
             let entry = settled(&maps, self.range, target).await?;
             let map = maps.current();
             let work = Work::begin(target, self.clock, self.seed)?;
-            let (stored, mut moments) = Moments::hold(source, &entry.keys, &work.databases).await?;
+            let (stored, mut moments) = Moments::hold(source, &entry.keys, &work.databases, false).await?;
             let made = self.make(&entry, (&*map, &stored), (source, target), &work, &mut moments, progress);
             let made = made.await;
             moments.release().await;
@@ -262,7 +262,7 @@ async fn write_own(
 
 /// What the old database says about the range, or why it says nothing.
 async fn replaced(entry: &RangeEntry, target: &Store, databases: &Databases) -> Result<Inheritance, String> {
-    let held = Moment::hold(target, &Identity::of(entry), databases).await;
+    let held = Moment::hold(target, &Identity::of(entry), databases, false).await;
     let mut moment = held.map_err(|error| with_causes(&error))?;
     let own = moment.own_rows().await;
     moment.release().await;

@@ -21,6 +21,9 @@ pub const OPEN_FILES_MAX: usize = 256;
 /// A file is synced while it is written, whenever so many bytes came since its last sync.
 pub const SYNCED_AT_LEAST_EVERY: usize = 1 << 20;
 
+/// Bytes of a large file that are read at once to check it.
+pub const CHECKED_PIECE_BYTES: u64 = 1 << 20;
+
 /// How many names are tried for one staging file before a write is given up. Only files of this process's
 /// own unfinished writes can have such a name, since those of other processes are swept when the store
 /// opens.

@@ -11,6 +11,7 @@
 //!     COPYING                 only while a copy is being written into it   format
 //!     admin-token             for the admin endpoint                       (the server)
 //!     cluster/map/<version>   the map of ranges                            map_store
+//!     cluster/copied          in a copy: what was copied into it           copy
 //!     cluster/servers/<id>/   the lives of partition servers               lease
 //!     journal/                the small files of the logs of all databases     local
 //!     changes/<range>/        change records of splits and merges          change
@@ -47,6 +48,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use object_store::path::Path as ObjectPath;
 use parking_lot::Mutex;
 
 pub use self::damage::{Damage, DamagedFile, damaged_file};
@@ -60,6 +62,7 @@ pub use self::object_error::ObjectError;
 
 use self::answer_length::CheckedLengths;
 use self::damage::DamageLog;
+pub(crate) use self::local::Adopted;
 use self::local::{Access, OpenError, SealedDirectory};
 use self::lock::DirectoryLock;
 
@@ -302,6 +305,37 @@ impl Store {
             match &self.0.directory {
                 Some(directory) => directory.remove_directory(path).await,
                 None => Ok(()),
+            }
+        })
+    }
+
+    /// Takes over the object `object` of the directory `other` under the name `to`, which must be free. Both share its bytes
+    /// if they are on one volume. It must be a sorted file or a chunk; its bytes are checked. It is durable when this returns.
+    pub(crate) fn adopt<'a>(
+        &'a self,
+        other: &'a Self,
+        object: &'a ObjectPath,
+        to: &'a ObjectPath,
+    ) -> BoxFuture<'a, object_store::Result<Adopted>> {
+        Box::pin(async move {
+            match (&self.0.directory, &other.0.directory) {
+                (Some(directory), Some(other)) => directory.adopt(other, object, to).await,
+                _ => Err(object_store::Error::NotSupported { source: "memory shares no files".into() }),
+            }
+        })
+    }
+
+    /// Whether the object `object` of the directory `other` has the length and the checksum of the one here. The bytes are
+    /// not read.
+    pub(crate) fn has_same<'a>(
+        &'a self,
+        other: &'a Self,
+        object: &'a ObjectPath,
+    ) -> BoxFuture<'a, object_store::Result<bool>> {
+        Box::pin(async move {
+            match (&self.0.directory, &other.0.directory) {
+                (Some(directory), Some(other)) => directory.has_same(other, object).await,
+                _ => Ok(false),
             }
         })
     }

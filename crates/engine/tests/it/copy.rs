@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rangehold_engine::copy::{CopyError, CopyReport, copy};
+use rangehold_engine::copy::{CopyError, CopyOptions, CopyReport, copy};
 use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, Options, WriteRequest};
 use rangehold_map::{Change, KeyRange, PartitionPrefix, TableId, Timestamp};
 use tokio::time::Instant;
 
-const PARTITIONS: usize = 6;
-const BATCH_ROWS: usize = 8;
+pub(crate) const PARTITIONS: usize = 6;
+pub(crate) const BATCH_ROWS: usize = 8;
 const MEMORY_BYTES: u64 = 64 << 20;
 
 pub(crate) fn location(directory: &Path) -> StoreLocation {
@@ -34,16 +34,19 @@ async fn copy_with(
     to: &Path,
     progress: &mut (dyn FnMut(&CopyReport) + Send),
 ) -> Result<CopyReport, CopyError> {
-    let options = StoreOptions::default();
-    copy(&location(from), &location(to), options, &Clock::system(), 2, progress).await
+    copy(&location(from), &location(to), &options(), progress).await
 }
 
-fn partition(number: usize) -> PartitionPrefix {
+pub(crate) fn options() -> CopyOptions {
+    CopyOptions { base: None, store: StoreOptions::default(), clock: Clock::system(), seed: 2 }
+}
+
+pub(crate) fn partition(number: usize) -> PartitionPrefix {
     PartitionPrefix::entity("account", TableId(1), &format!("p{number}"))
 }
 
 /// Writes `round` to all rows of a partition in one batch.
-async fn put_round(server: &Node, number: usize, round: u64, value_bytes: usize) -> Timestamp {
+pub(crate) async fn put_round(server: &Node, number: usize, round: u64, value_bytes: usize) -> Timestamp {
     let partition = partition(number);
     let keys: Vec<_> = (0..BATCH_ROWS).map(|row| partition.key(&format!("r{row}"))).collect();
     let mut value = round.to_be_bytes().to_vec();
@@ -56,7 +59,7 @@ async fn put_round(server: &Node, number: usize, round: u64, value_bytes: usize)
 }
 
 /// The round that each row of a partition shows.
-async fn rounds(server: &Node, number: usize) -> Vec<u64> {
+pub(crate) async fn rounds(server: &Node, number: usize) -> Vec<u64> {
     let keys = KeyRange::prefix(partition(number).as_bytes());
     let visit = |found: &mut Vec<u64>, _: &[u8], value: &bytes::Bytes| {
         found.push(u64::from_be_bytes(value[..8].try_into().unwrap()));
@@ -240,10 +243,10 @@ async fn a_copy_to_a_full_disk_is_refused_by_its_name() {
     let to = above.path().join("copy");
     let server = serve(from.path()).await;
     put_round(&server, 0, 1, 8).await;
-    let options = StoreOptions { disk_reserve_bytes: Some(u64::MAX), ..StoreOptions::default() };
-    let (source, target, clock, mut progress) =
-        (location(from.path()), location(&to), Clock::system(), |_: &CopyReport| {});
-    let copying = copy(&source, &target, options, &clock, 2, &mut progress);
+    let store = StoreOptions { disk_reserve_bytes: Some(u64::MAX), ..StoreOptions::default() };
+    let options = CopyOptions { store, ..options() };
+    let (source, target, mut progress) = (location(from.path()), location(&to), |_: &CopyReport| {});
+    let copying = copy(&source, &target, &options, &mut progress);
     let refused = tokio::time::timeout(Duration::from_secs(60), copying).await.unwrap().unwrap_err();
     assert!(matches!(refused, CopyError::DiskFull { .. }), "{refused}");
     assert!(refused.to_string().contains(to.to_str().unwrap()), "{refused}");
@@ -267,8 +270,7 @@ async fn what_cannot_be_copied_is_told_before_anything_is_touched() {
     }
     std::fs::write(other.path().join("letter"), "dear").unwrap();
     assert!(told(copy_quietly(from.path(), other.path()).await).contains("letter"));
-    let (memory, clock) = (StoreLocation::Memory, Clock::system());
-    let memory = copy(&memory, &location(&missing), StoreOptions::default(), &clock, 1, &mut |_| {}).await;
+    let memory = copy(&StoreLocation::Memory, &location(&missing), &options(), &mut |_| {}).await;
     assert!(told(memory).contains("memory:"));
 
     let (full, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

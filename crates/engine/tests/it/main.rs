@@ -4,6 +4,7 @@
 
 mod support;
 
+mod based_copy;
 mod blobs;
 mod changes;
 mod closed_buckets;

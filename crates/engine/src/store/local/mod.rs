@@ -13,7 +13,9 @@
 //! - **Together.** The small files of logs lie in a few large ones ([`journal`]).
 //! - **Quick.** Small files and directories are read ([`read`]) and listed ([`list`]) by the calling
 //!   thread.
+//! - **Shared.** A file that never changes can be taken over from another directory by a link ([`adopt`]).
 
+mod adopt;
 mod journal;
 mod list;
 mod log_files;
@@ -41,6 +43,7 @@ use object_store::{
 
 use slatedb_common::retry::NonRetryable;
 
+pub(crate) use self::adopt::Adopted;
 pub(super) use self::journal::{Access, JOURNAL, OpenError, is_new as journal_is_new, make as make_journal};
 use self::journal::{Journal, TakenOver};
 use self::publish::{Publish, Staging};
@@ -310,7 +313,12 @@ fn is_sorted_file(location: &Path) -> bool {
 /// Whether this is a file that never changes and has checksums of its own inside, so that a part of it can be read: a
 /// sorted file of SlateDB or a chunk of a blob.
 fn is_read_in_parts(location: &Path) -> bool {
-    [".sst", ".chunk"].iter().any(|ending| location.as_ref().ends_with(ending))
+    location.as_ref().ends_with(".sst") || is_chunk(location)
+}
+
+/// Whether this is a chunk of a blob.
+fn is_chunk(location: &Path) -> bool {
+    location.as_ref().ends_with(".chunk")
 }
 
 /// The error for a range that is outside the whole file. It is a mistake of the caller, so trying again is

@@ -117,8 +117,9 @@ impl Drop for Staging {
     }
 }
 
-fn link(staging: &Path, target: &Path, fsync: bool) -> io::Result<()> {
-    fs::hard_link(staging, target)?;
+/// Gives a file the name `target` besides its own. After an error, it does not have that name.
+pub(super) fn link(file: &Path, target: &Path, fsync: bool) -> io::Result<()> {
+    fs::hard_link(file, target)?;
     sync_parent(target, fsync).inspect_err(|_| {
         let _ = fs::remove_file(target);
     })

@@ -25,8 +25,8 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 
 use super::super::damage::Damage;
-use super::super::limits::OPEN_FILES_MAX;
-use super::super::seal::{SEAL_LEN, Seal, TAIL_LEN};
+use super::super::limits::{CHECKED_PIECE_BYTES, OPEN_FILES_MAX};
+use super::super::seal::{SEAL_LEN, Seal, Sealer, TAIL_LEN};
 use super::is_read_in_parts;
 use super::journal::Place;
 
@@ -112,6 +112,11 @@ impl SealedFile {
         })
     }
 
+    /// What its seal says.
+    pub(super) fn seal(&self) -> Seal {
+        self.seal
+    }
+
     /// Reads a range, which must be within the payload. The bytes are not checked here.
     pub(super) fn read(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
         let len = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
@@ -125,6 +130,18 @@ impl SealedFile {
         let payload = self.read(0..self.seal.payload_len)?;
         self.seal.check_payload(&payload).map_err(ReadError::Damaged)?;
         Ok(payload)
+    }
+
+    /// Checks the whole payload, and holds no more than a piece of it in memory.
+    pub(super) fn check(&self) -> Result<(), ReadError> {
+        let mut sealer = Sealer::default();
+        let mut at = 0;
+        while at < self.seal.payload_len {
+            let end = self.seal.payload_len.min(at + CHECKED_PIECE_BYTES);
+            sealer.update(&self.read(at..end)?);
+            at = end;
+        }
+        if sealer.finish() == self.seal { Ok(()) } else { Err(ReadError::Damaged(Damage::Payload)) }
     }
 }
 
