@@ -221,8 +221,9 @@ fn python_host() -> Result<()> {
     })
 }
 
-/// With the SDK's default retries, which must be enough. The job has ranges cut and moved by the admin API. The manager is
-/// off: while it moved a range, the job's own moves and its client without retries would be refused.
+/// With the SDK's default retries, which must be enough; readers of the hot partition have ten. The job has ranges cut and
+/// moved by the admin API. The manager is off: while it moved a range, the job's own moves and its client without retries
+/// would be refused.
 fn python_cloud() -> Result<()> {
     let runner = suite("python")?.join("cloud.py");
     let settings = ["--profile", "cloud", "--servers", "4", "--manager", "off"];
