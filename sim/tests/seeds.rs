@@ -51,6 +51,7 @@ const KEPT: &[(u64, &str)] = &[
     (31, "objects: a write met two deletions of its bucket, one after the other, and was refused"),
     (29, "objects: an upload was given up because the store refused its last bytes once"),
     (712, "objects: an audit asked a server whose process had crashed, and its answer never came"),
+    (6118, "objects: the workload moved a token to a name under which it then made the next one"),
     (
         260,
         "a move was broken off and undone later, and its source never opened the range again, whose generation had grown",

@@ -58,8 +58,10 @@ impl Tokens {
             client.think(think.0, think.1).await;
             let token = client.dice().index(TOKENS.len()) as Value;
             let to = client.dice().index(NAMES.len());
-            let Some((from, generation)) = self.seen().get(&token).copied().filter(|(from, _)| *from != to)
-            else {
+            // No token is moved before all are made: the next one could be made under its new name, and overwrite it.
+            let are_made = self.are_made.load(Ordering::Relaxed);
+            let seen = self.seen().get(&token).copied();
+            let Some((from, generation)) = seen.filter(|(from, _)| are_made && *from != to) else {
                 continue;
             };
             let request = move_to(&object(from), generation, &object(to), Some(0));
