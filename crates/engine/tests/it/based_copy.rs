@@ -35,14 +35,19 @@ async fn copy_telling(
     copy(&location(from), &location(to), &options, progress).await
 }
 
-/// Cuts the only range, so that each partition has a range of its own.
-async fn cut(server: &Node) {
+/// Serves a new directory in which each partition is in its first round, and has a range of its own.
+async fn serve_in_ranges(directory: &Path) -> Node {
+    let server = serve(directory).await;
+    for number in 0..PARTITIONS {
+        put_round(&server, number, 1, VALUE_BYTES).await;
+    }
     for number in 1..PARTITIONS {
         let at = partition(number).as_bytes().to_vec();
         let entry = server.executor().maps().current().lookup(&at).unwrap().clone();
         let change = Change::Split { range: entry.id, generation: entry.generation, at };
         server.executor().carry_out(&change).await.unwrap();
     }
+    server
 }
 
 async fn check(directory: &Path, wanted: [u64; PARTITIONS]) {
@@ -76,11 +81,7 @@ fn flip_a_bit(file: &Path) {
 async fn ranges_that_have_not_changed_are_taken_over_and_share_their_files() {
     let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let [monday, tuesday, wednesday] = ["1", "2", "3"].map(|name| above.path().join(name));
-    let server = serve(from.path()).await;
-    for number in 0..PARTITIONS {
-        put_round(&server, number, 1, VALUE_BYTES).await;
-    }
-    cut(&server).await;
+    let server = serve_in_ranges(from.path()).await;
     // What the new ranges have in their logs goes into sorted files.
     server.close().await;
     let server = serve(from.path()).await;
@@ -121,11 +122,7 @@ async fn ranges_that_have_not_changed_are_taken_over_and_share_their_files() {
 async fn a_base_that_was_changed_gives_nothing_of_its_own() {
     let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let [base, restored, next] = ["base", "restored", "next"].map(|name| above.path().join(name));
-    let server = serve(from.path()).await;
-    for number in 0..PARTITIONS {
-        put_round(&server, number, 1, VALUE_BYTES).await;
-    }
-    cut(&server).await;
+    let server = serve_in_ranges(from.path()).await;
     copy_quietly(from.path(), &base).await.unwrap();
     // A restore only reads the base.
     copy_quietly(&base, &restored).await.unwrap();
@@ -148,11 +145,7 @@ async fn a_base_that_was_changed_gives_nothing_of_its_own() {
 async fn a_base_that_changes_meanwhile_gives_nothing_of_its_own() {
     let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let [base, next] = ["base", "next"].map(|name| above.path().join(name));
-    let server = serve(from.path()).await;
-    for number in 0..PARTITIONS {
-        put_round(&server, number, 1, VALUE_BYTES).await;
-    }
-    cut(&server).await;
+    let server = serve_in_ranges(from.path()).await;
     copy_quietly(from.path(), &base).await.unwrap();
     let other = serve(&base).await;
     let mut written = false;
@@ -178,11 +171,7 @@ async fn a_base_that_changes_meanwhile_gives_nothing_of_its_own() {
 async fn an_interrupted_copy_leaves_its_base_whole() {
     let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let [base, next] = ["base", "next"].map(|name| above.path().join(name));
-    let server = serve(from.path()).await;
-    for number in 0..PARTITIONS {
-        put_round(&server, number, 1, VALUE_BYTES).await;
-    }
-    cut(&server).await;
+    let server = serve_in_ranges(from.path()).await;
     copy_quietly(from.path(), &base).await.unwrap();
     let interrupted = tokio::sync::Notify::new();
     let mut progress = |_: &CopyReport| interrupted.notify_one();
@@ -249,11 +238,7 @@ async fn a_backup_of_another_directory_with_the_same_numbers_gives_nothing() {
 async fn what_is_damaged_in_the_base_is_copied_from_the_source() {
     let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (base, next) = (above.path().join("base"), above.path().join("next"));
-    let server = serve(from.path()).await;
-    for number in 0..PARTITIONS {
-        put_round(&server, number, 1, VALUE_BYTES).await;
-    }
-    cut(&server).await;
+    let server = serve_in_ranges(from.path()).await;
     objects::put(&server, "a", 1).await;
     objects::put(&server, "b", 2).await;
     copy_quietly(from.path(), &base).await.unwrap();
@@ -311,11 +296,7 @@ async fn a_base_that_cannot_be_one_is_refused_before_anything_is_made() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_of_a_busy_store_hold_what_was_acknowledged_before() {
     let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let server = serve(from.path()).await;
-    for number in 0..PARTITIONS {
-        put_round(&server, number, 1, VALUE_BYTES).await;
-    }
-    cut(&server).await;
+    let server = serve_in_ranges(from.path()).await;
     let acknowledged = Arc::new(AtomicU64::new(1));
     let stop = Arc::new(AtomicBool::new(false));
     let changing = tokio::spawn({
