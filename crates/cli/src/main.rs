@@ -151,7 +151,7 @@ fn main() -> std::process::ExitCode {
         },
         Command::Backup(backup) => stores::backup(&backup),
         Command::Restore(restore) => stores::restore(&restore),
-        Command::Copy(stores) => stores::run(&stores, "copied"),
+        Command::Copy(stores) => stores::run(&stores, None, "copied"),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut commands(), "rangehold", &mut std::io::stdout());
             Ok(())

@@ -61,18 +61,14 @@ pub(crate) struct Restore {
 /// How many rows are copied between two lines about progress.
 const ROWS_BETWEEN_LINES: u64 = 100_000;
 
-/// Copies a store, and prints how much was copied. `done` is the word for it.
-pub(crate) fn run(stores: &FromTo, done: &str) -> Result<()> {
-    based(stores, None, done)
-}
-
 /// Makes a backup, and prints how much is in it.
 pub(crate) fn backup(backup: &Backup) -> Result<()> {
     let base = backup.base.as_deref().map(StoreLocation::parse).transpose()?;
-    based(&backup.stores, base, "backed up")
+    run(&backup.stores, base, "backed up")
 }
 
-fn based(stores: &FromTo, base: Option<StoreLocation>, done: &str) -> Result<()> {
+/// Copies a store, and prints how much was copied. `done` is the word for it.
+pub(crate) fn run(stores: &FromTo, base: Option<StoreLocation>, done: &str) -> Result<()> {
     let (from, to) = parse(stores)?;
     let (store, clock, seed) = (StoreOptions::default(), Clock::system(), chance::seed()?);
     let options = CopyOptions { base, store, clock, seed };
@@ -114,7 +110,7 @@ fn taken(report: &CopyReport, base: &StoreLocation) -> String {
 /// Makes a new store of a backup, or restores one range.
 pub(crate) fn restore(restore: &Restore) -> Result<()> {
     let stores = &restore.stores;
-    let Some(range) = restore.range else { return run(stores, "restored") };
+    let Some(range) = restore.range else { return run(stores, None, "restored") };
     let (from, to) = parse(stores)?;
     let clock = Clock::system();
     let objects = ObjectRows {

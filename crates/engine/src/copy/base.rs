@@ -25,8 +25,8 @@ use super::moments::Moments;
 use super::notes::{CopiedRange, Notes, held_by};
 use super::rows::while_there_is_room;
 use super::{CopyError, CopyReport};
-use crate::database::{Databases, database_path, inspect};
-use crate::store::{ObjectError, Store, check_log};
+use crate::database::{Databases, database_path};
+use crate::store::{ObjectError, Store, check_log, log_file};
 
 /// A copy that was made earlier.
 pub(super) struct Base {
@@ -85,13 +85,12 @@ impl Base {
         into: &mut Destination<'_>,
     ) -> Result<Option<u64>, CopyError> {
         let databases = Databases { objects: self.store.object_store(), ..into.databases.clone() };
-        let path = database_path(from);
         // It is gone if the base was served, and the range was split there.
-        let Some(manifest) = inspect(&databases, &path).await? else { return Ok(None) };
-        if held_by(from, &databases).await? != copied.contents {
+        let Some((manifest, contents)) = held_by(from, &databases).await? else { return Ok(None) };
+        if contents != copied.contents {
             return Ok(None);
         }
-        let new_path = database_path(to);
+        let (path, new_path) = (database_path(from), database_path(to));
         let mut shared_bytes = 0;
         for file in sorted_files(&path, &manifest) {
             let adopted = into.target.adopt(&self.store, &file, &moved(&file, &path, &new_path)).await;
@@ -101,7 +100,8 @@ impl Base {
             (into.progress)(into.report);
         }
         self.copy_small_files(&manifest, &path, into.target, &new_path).await?;
-        Ok((held_by(to, into.databases).await? == copied.contents).then_some(shared_bytes))
+        let held = held_by(to, into.databases).await?;
+        Ok(held.is_some_and(|(_, contents)| contents == copied.contents).then_some(shared_bytes))
     }
 
     /// Copies a manifest, and the files of the log whose rows are in no sorted file of it.
@@ -115,7 +115,7 @@ impl Base {
         let (source, objects) = (self.store.object_store(), target.object_store());
         let log = check_log(&source, from, manifest.replay_after_wal_id()).await;
         let log = log.map_err(ObjectError::while_doing("listing the log of", &from))?;
-        let log = log.into_iter().map(|number| Path::from(format!("{from}/wal/{number:020}.sst")));
+        let log = log.into_iter().map(|number| log_file(from, number));
         let newest = Path::from(format!("{from}/manifest/{:020}.manifest", manifest.id()));
         for file in log.chain([newest]) {
             let read = async { source.get(&file).await?.bytes().await };

@@ -8,6 +8,7 @@ use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use rangehold_map::DatabaseName;
 use serde::{Deserialize, Serialize};
+use slatedb::manifest::VersionedManifest;
 
 use super::contents::Contents;
 use super::{CopyError, location};
@@ -41,7 +42,8 @@ impl CopiedRange {
         databases: &Databases,
         (rows, bytes): (u64, u64),
     ) -> Result<Self, CopyError> {
-        let contents = held_by(database, databases).await?;
+        let held = held_by(database, databases).await?;
+        let (_, contents) = held.ok_or_else(|| DatabaseError::Missing(database_path(database)))?;
         Ok(Self { database: database.to_string(), contents, rows, bytes })
     }
 
@@ -88,13 +90,17 @@ impl Notes {
     }
 }
 
-/// What a database holds that nobody writes now.
-pub(super) async fn held_by(database: DatabaseName, databases: &Databases) -> Result<Contents, CopyError> {
+/// The newest manifest of a database that nobody writes now, and what the database holds; `None` where none is.
+pub(super) async fn held_by(
+    database: DatabaseName,
+    databases: &Databases,
+) -> Result<Option<(VersionedManifest, Contents)>, CopyError> {
     let path = database_path(database);
     let objects = &databases.objects;
-    let manifest = inspect(databases, &path).await?.ok_or_else(|| DatabaseError::Missing(path.clone()))?;
+    let Some(manifest) = inspect(databases, &path).await? else { return Ok(None) };
     let log = check_log(objects, &path, manifest.replay_after_wal_id()).await;
     let log = log.map_err(ObjectError::while_doing("listing the log of", &path))?;
     let contents = Contents::of(&path, Arc::clone(objects), &manifest, &log, u64::MAX).await;
-    Ok(contents.map_err(read_error).map_err(DatabaseError::reading(&path))?)
+    let contents = contents.map_err(read_error).map_err(DatabaseError::reading(&path))?;
+    Ok(Some((manifest, contents)))
 }

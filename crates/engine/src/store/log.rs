@@ -28,8 +28,8 @@ pub fn check_log<'a>(
     replayed_until: u64,
 ) -> BoxFuture<'a, Result<Vec<u64>>> {
     Box::pin(async move {
-        let directory = Path::from(format!("{database}/wal"));
-        let offset = directory.clone().join(file_name(replayed_until));
+        let directory = directory_of(database);
+        let offset = log_file(database, replayed_until);
         let listed: Vec<_> = objects.list_with_offset(Some(&directory), &offset).try_collect().await?;
         let number = |path: &Path| path.filename()?.strip_suffix(".sst")?.parse::<u64>().ok();
         let mut numbers: Vec<u64> = listed.iter().filter_map(|meta| number(&meta.location)).collect();
@@ -38,7 +38,7 @@ pub fn check_log<'a>(
         let mut wanted = replayed_until + 1;
         for &found in &numbers {
             while wanted < found {
-                let object = directory.clone().join(file_name(wanted));
+                let object = log_file(database, wanted);
                 // If the log is being written, a listing may show a file and not the one before it.
                 match objects.head(&object).await {
                     Ok(_) => wanted += 1,
@@ -52,8 +52,13 @@ pub fn check_log<'a>(
     })
 }
 
-fn file_name(number: u64) -> String {
-    format!("{number:020}.sst")
+fn directory_of(database: &str) -> Path {
+    Path::from(format!("{database}/wal"))
+}
+
+/// The file of the log of the database at `database` with this number.
+pub(crate) fn log_file(database: &str, number: u64) -> Path {
+    directory_of(database).join(format!("{number:020}.sst"))
 }
 
 fn missing(object: &Path, found: u64) -> Error {

@@ -58,6 +58,7 @@ pub use self::format::{COPY_MARK, FORMAT, FORMAT_FILE, Format, FormatError};
 pub use self::location::{LocationError, StoreLocation};
 pub use self::lock::LOCK_FILE;
 pub use self::log::check_log;
+pub(crate) use self::log::log_file;
 pub use self::object_error::ObjectError;
 
 use self::answer_length::CheckedLengths;
