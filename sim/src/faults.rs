@@ -189,7 +189,9 @@ const FAULTLESS_SHARE: f64 = 0.12;
 const ON_SHARE: f64 = 0.2;
 /// The bounds of the probability with which a fault of single calls strikes a call.
 const STRIKE_SHARES: (f64, f64) = (0.002, 0.05);
-/// The same of a scan that is held up: few scans read two ranges, and fewer while something happens there.
+/// Both are greater for a scan that is held up: few scans read two ranges, and fewer while something happens there.
+const SLOW_SCAN_ON_SHARE: f64 = 0.5;
+/// See [`SLOW_SCAN_ON_SHARE`].
 const SLOW_SCAN_SHARES: (f64, f64) = (0.2, 0.6);
 
 /// The faults of one run. Clones are the same.
@@ -231,8 +233,11 @@ impl Weather {
                 Fault::SlowScan => &mut scans,
                 _ => &mut dice,
             };
-            let on = dice.happens(ON_SHARE) && !faultless;
-            let shares = if fault == Fault::SlowScan { SLOW_SCAN_SHARES } else { STRIKE_SHARES };
+            let (on_share, shares) = match fault {
+                Fault::SlowScan => (SLOW_SCAN_ON_SHARE, SLOW_SCAN_SHARES),
+                _ => (ON_SHARE, STRIKE_SHARES),
+            };
+            let on = dice.happens(on_share) && !faultless;
             let share = dice.spread(shares.0, shares.1);
             Switch { share: on.then_some(share), ..Switch::default() }
         });
