@@ -78,9 +78,9 @@ impl<'a> Walk<'a> {
     /// Shows rows that are in the cache. Returns how the scan ends, if the visitor ends it.
     pub(super) async fn in_cache(&mut self, view: &mut View) -> Option<ScanEnd> {
         while let Some(rows) = view.next_rows() {
-            let count = rows.len();
             let mut sought = None;
             for (key, value) in rows {
+                self.turn.after_row().await;
                 if sought.as_ref().is_some_and(|sought| key < sought) {
                     continue;
                 }
@@ -93,7 +93,6 @@ impl<'a> Walk<'a> {
             if let Some(sought) = sought {
                 view.seek(sought);
             }
-            self.turn.after(count).await;
         }
         None
     }
@@ -150,7 +149,7 @@ impl<'a> Walk<'a> {
                     return Ok(end);
                 }
             };
-            self.turn.after(1).await;
+            self.turn.after_row().await;
         }
         filling.end(None, durable);
         Ok(ScanEnd::Exhausted)
@@ -195,8 +194,8 @@ impl Turn {
         Self { begun: now, read: now, rows: 0, rows_by_clock: SCAN_ROWS_AT_FIRST }
     }
 
-    async fn after(&mut self, rows: usize) {
-        self.rows += rows;
+    async fn after_row(&mut self) {
+        self.rows += 1;
         if self.rows < self.rows_by_clock {
             return;
         }
