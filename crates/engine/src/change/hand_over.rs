@@ -46,7 +46,9 @@ pub(crate) async fn hand_over(
     };
     hand_over.range.let_go();
     source.after(Step::LetGo, range).await;
-    target.replace_in_set(&[], &[taken]);
+    let taken = [taken];
+    Range::hand_over_rows(std::slice::from_ref(&hand_over.range), &taken);
+    target.replace_in_set(&[], &taken);
     target.after(Step::Served, range).await;
     let published = intent::publish(maps, begun, |map: &RangeMap| map.move_done(range)).await;
     if matches!(published, Err(NotPublished::Overtaken)) {

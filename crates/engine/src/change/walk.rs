@@ -301,6 +301,7 @@ impl<'a> Walk<'a> {
         }
         // Nobody may read the old rows once a new one can be acknowledged.
         self.parents.iter().for_each(|range| range.let_go());
+        Range::hand_over_rows(&self.parents, &self.heirs);
         self.server.replace_in_set(&self.parents, &self.heirs);
         self.after(Step::Served).await;
         self.held_for = self.frozen.drain(..).map(Frozen::pass_on).max().unwrap_or_default();

@@ -2,8 +2,8 @@
 //!
 //! | share | for |
 //! |---|---|
-//! | 20 % | blocks of sorted files, cached, for all ranges together |
-//! | 25 % | rows that are cached, for all ranges together |
+//! | 10 % | blocks of sorted files, cached, for all ranges together |
+//! | 35 % | rows that are cached, for all ranges together |
 //! | 10 % | their indexes and filters, cached in the same way |
 //! | 25 % | memtables: what is not yet in sorted files |
 //! | 10 % | building sorted files: flushing and compacting |
@@ -59,8 +59,8 @@ impl Shares {
         }
         let percent = |share: u64| memory_bytes / 100 * share;
         Ok(Self {
-            block_cache_bytes: percent(20),
-            row_cache_bytes: percent(25),
+            block_cache_bytes: percent(10),
+            row_cache_bytes: percent(35),
             metadata_cache_bytes: percent(10),
             memtable_bytes: percent(25),
             request_bytes: percent(10),

@@ -24,6 +24,7 @@ impl PartitionServer {
         } else {
             Range::create(identity, &self.0.context).await?
         };
+        range.begin_empty();
         self.keep(&range);
         Ok(range)
     }

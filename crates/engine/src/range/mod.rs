@@ -39,6 +39,7 @@ mod timestamps;
 mod turns;
 mod unflushed;
 mod walk;
+mod warm;
 mod write;
 
 use std::sync::Arc;
@@ -312,5 +313,19 @@ impl Range {
         let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };
         let identity = Identity { id: RangeId(1), keys: KeyRange::whole(), database };
         Self::create(identity, &context).await.expect("memory takes everything")
+    }
+
+    /// The same range, as another process opens it.
+    async fn opened_elsewhere(&self) -> Arc<Self> {
+        let context = RangeContext {
+            databases: self.databases.clone(),
+            store: Arc::clone(&self.store),
+            lease: self.lease.clone(),
+            held_bytes: Arc::default(),
+            rows: Arc::clone(&self.rows),
+            load: Arc::new(LoadPolicy::fast()),
+        };
+        let opened = Self::open(self.identity.clone(), self.generation(), &context, None).await;
+        opened.expect("memory takes everything")
     }
 }

@@ -63,6 +63,14 @@ impl Range {
         }
     }
 
+    /// The opening of its database that is there, or was the last before it was handed over.
+    pub(super) fn last_opening(&self) -> Option<Arc<Opening>> {
+        match &*self.state.read() {
+            State::Open(opening) | State::Gone { last: Some(opening) } => Some(Arc::clone(opening)),
+            _ => None,
+        }
+    }
+
     /// Whether the caller may answer with what it read from `opening`. Call this *after* reading: by then the range
     /// may have been handed over, its database opened again, or the server's lease may have run out.
     pub(super) fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {

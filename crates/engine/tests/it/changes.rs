@@ -313,6 +313,25 @@ fn every_step_is_crashed_after() {
     assert_eq!(tested, Step::ALL.into());
 }
 
+/// A range that is split because it is busy must not be slow just then.
+#[tokio::test(start_paused = true)]
+async fn what_was_in_memory_before_a_change_is_in_memory_after_it() {
+    for kind in [Kind::Split, Kind::Merge, Kind::MergeAcross, Kind::Move] {
+        let world = World::prepared_for(kind).await;
+        world.carry_out(kind).await.unwrap();
+        world.gate.set(Passage::Dead);
+        let read = async {
+            for key in 0..10 {
+                let row = get(&world.node, &key.to_string(), "first").await;
+                assert!(row.is_ok_and(|row| row.is_some()), "{kind:?}: {key}");
+            }
+            let all = rows(&world.node, &table_keys(TABLE)).await;
+            assert_eq!(all.map(|rows| rows.len()).ok(), Some(10), "{kind:?}");
+        };
+        assert!(timeout(Duration::from_secs(10), read).await.is_ok(), "{kind:?}: a read asks the store");
+    }
+}
+
 /// A front end that is not told of new maps reads them itself, as soon as an owner is not where it should be.
 #[tokio::test(start_paused = true)]
 async fn a_front_end_that_hears_of_no_maps_serves_at_once_all_the_same() {

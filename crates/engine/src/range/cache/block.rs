@@ -120,18 +120,19 @@ impl Block {
         self.bytes += next.bytes - BLOCK_OVERHEAD.min(next.bytes);
     }
 
-    /// Cuts off the upper half of its rows, and returns it as a block.
+    /// Cuts off the upper half of its rows, and returns it as a block; `None` if it has too few.
     pub(super) fn split_off_half(&mut self) -> Option<Self> {
         let middle = self.rows.len() / 2;
-        if middle == 0 {
-            return None;
-        }
-        let upper = self.rows.split_off(middle);
-        let cut = upper[0].0.clone();
+        (middle > 0).then(|| self.split_off(self.rows[middle].0.clone()))
+    }
+
+    /// Cuts off what lies at or above `cut`, a key above `low` and below `high`.
+    pub(super) fn split_off(&mut self, cut: Bytes) -> Self {
+        let upper = self.rows.split_off(self.before(&cut));
         let mut upper = Self::new(cut.clone(), std::mem::replace(&mut self.high, cut), upper);
         *upper.lives.get_mut() = *self.lives.get_mut();
         self.pack();
-        Some(upper)
+        upper
     }
 
     /// Moves everything into one piece of memory.

@@ -12,7 +12,7 @@ use crate::limits::CACHED_CHUNK_BLOCKS;
 
 /// See the module. Clones share the blocks.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Blocks {
+pub(in crate::range) struct Blocks {
     /// None of them is empty. Keys that lie in no block are not known.
     chunks: Arc<Vec<Entry<Chunk>>>,
     bytes: usize,
@@ -189,6 +189,41 @@ impl Blocks {
         next.map(|at| self.block(at).low().clone())
     }
 
+    /// Cuts off what lies at or above `cut`.
+    pub(in crate::range) fn split_off(&mut self, cut: &[u8]) -> Self {
+        self.cut_block(cut);
+        let Some((number, index)) = self.at(cut) else { return std::mem::take(self) };
+        let index = index + usize::from(self.block((number, index)).low() < cut);
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let mut above = chunks.split_off(number + 1);
+        let upper = Arc::make_mut(&mut chunks[number].of).split_off(index);
+        if let Some(first) = upper.blocks.first() {
+            above.insert(0, Entry { low: first.low.clone(), of: Arc::new(upper) });
+        }
+        chunks.retain(|chunk| !chunk.of.blocks.is_empty());
+        let bytes = above.iter().flat_map(|chunk| &chunk.of.blocks).map(|block| block.of.bytes()).sum();
+        self.bytes -= bytes;
+        Self { chunks: Arc::new(above), bytes }
+    }
+
+    /// Sees to it that a block begins at `cut`, if that key is known.
+    fn cut_block(&mut self, cut: &[u8]) {
+        let inside = |at: &At| self.block(*at).low() < cut && self.block(*at).high() > cut;
+        let Some(at) = self.at(cut).filter(inside) else { return };
+        let mut cut_off = None;
+        self.edit(at, |block| cut_off = Some(block.split_off(Bytes::copy_from_slice(cut))));
+        if let Some(upper) = cut_off {
+            self.bytes += upper.bytes();
+            self.insert(self.at(cut), upper);
+        }
+    }
+
+    /// Adds blocks that all lie above these.
+    pub(in crate::range) fn append(&mut self, above: Self) {
+        Arc::make_mut(&mut self.chunks).extend(above.chunks.iter().cloned());
+        self.bytes += above.bytes;
+    }
+
     /// Removes every block that has keys from `low` on and below `high`.
     pub(super) fn remove_between(&mut self, low: &[u8], high: Option<&[u8]>) {
         let is_below = |key: &Bytes| high.is_none_or(|high| *key < *high);
@@ -300,7 +335,8 @@ mod tests {
         Bytes::copy_from_slice(&number.to_be_bytes())
     }
 
-    /// Carries out one change: adds the unknown keys of a block, sets a row, removes blocks, or evicts one.
+    /// Carries out one change: adds the unknown keys of a block, sets a row, removes blocks, cuts them in two and joins them,
+    /// or evicts one.
     fn change(blocks: &mut Blocks, kind: u8, low: u16, length: u16) {
         let high = (low + length).min(KEYS);
         match kind {
@@ -311,13 +347,28 @@ mod tests {
             }
             6 => drop(blocks.set(&key(low), Some(&Bytes::from(vec![7; 3_000])))),
             7 => blocks.remove_between(&key(low), Some(&key(high))),
+            8 => cut_and_join(blocks, low),
             _ => drop(blocks.evict(&key(low), 3)),
         }
     }
 
+    /// Cuts blocks in two at a key and joins them again. Each part knows what it knew before, and nothing else.
+    fn cut_and_join(blocks: &mut Blocks, cut: u16) {
+        let known = |blocks: &Blocks, key: &Bytes| blocks.find(key).map(|block| block.get(key).cloned());
+        let keys: Vec<Bytes> = (0..KEYS).step_by(97).chain([cut]).map(key).collect();
+        let before: Vec<_> = keys.iter().map(|key| known(blocks, key)).collect();
+        let upper = blocks.split_off(&key(cut));
+        for (at, before) in keys.iter().zip(&before) {
+            let (own, other) = if *at < key(cut) { (&*blocks, &upper) } else { (&upper, &*blocks) };
+            assert_eq!((&known(own, at), known(other, at)), (before, None));
+        }
+        blocks.append(upper);
+        assert!(keys.iter().map(|key| known(blocks, key)).eq(before));
+    }
+
     proptest! {
         #[test]
-        fn each_chunk_knows_its_gaps(changes in vec((0..9_u8, 0..KEYS, 1..8_u16), 1..3_000)) {
+        fn each_chunk_knows_its_gaps(changes in vec((0..10_u8, 0..KEYS, 1..8_u16), 1..3_000)) {
             let mut blocks = Blocks::default();
             for (kind, low, length) in changes {
                 change(&mut blocks, kind, low, length);
@@ -327,6 +378,8 @@ mod tests {
                 let gaps = pairs.filter(|pair| *pair[0].of.high() < pair[1].low).count();
                 prop_assert_eq!(chunk.of.gaps, gaps);
             }
+            let all = blocks.chunks.iter().flat_map(|chunk| &chunk.of.blocks);
+            prop_assert_eq!(blocks.bytes(), all.map(|block| block.of.bytes()).sum::<usize>());
         }
     }
 }

@@ -216,6 +216,27 @@ impl Core {
         (!part.is_empty()).then_some(part)
     }
 
+    /// All keys from `low` on and below `high` have no rows: the database was just made.
+    pub(super) fn begin_empty(&mut self, low: Bytes, high: Bytes) {
+        self.blocks.add(Block::new(low, high, Vec::new()));
+    }
+
+    /// Gives away what it knows, and knows nothing from then on. It gives nothing away if a write is pending, or if one
+    /// failed.
+    pub(super) fn hand_over(&mut self) -> Blocks {
+        let blocks = std::mem::take(&mut self.blocks);
+        let is_exact = self.pending.is_empty();
+        self.shut();
+        if is_exact { blocks } else { Blocks::default() }
+    }
+
+    /// Takes over what other caches knew. No row of these keys was read or written here yet.
+    pub(super) fn take_over(&mut self, blocks: Blocks) {
+        if !self.is_shut && self.blocks.bytes() == 0 && self.pending.is_empty() {
+            self.blocks = blocks;
+        }
+    }
+
     /// Forgets everything for good: a write failed, and nobody knows whether its rows are in the log.
     pub(super) fn shut(&mut self) {
         let next_number = self.next_number;

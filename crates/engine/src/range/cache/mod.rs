@@ -1,8 +1,8 @@
 //! The cache of a range's rows, which its one owner can keep exact.
 //!
 //! It holds intervals of keys with all their durable rows ([`blocks`]), the writes that are pending beside them, and
-//! the fills under way ([`core`], which is pure). It belongs to one opening of the range's database and ends with it,
-//! so another owner, a heir and a range that is opened again all begin with an empty cache.
+//! the fills under way ([`core`], which is pure). It belongs to one opening of the range's database and ends with it.
+//! It may begin with rows ([`super::warm`]); a range that is opened again, or by another process, begins with none.
 //!
 //! All caches of the process share one [`RowBudget`]. A block that is read outlives three rounds of the search for blocks to
 //! evict. Rows that are read one by one get the room of any block that the search finds, and rows of a scan only that of
@@ -24,12 +24,15 @@ use parking_lot::Mutex;
 use rangehold_map::KeyRange;
 
 use self::block::Row;
-pub(super) use self::blocks::just_after;
+pub(super) use self::blocks::{Blocks, just_after};
 pub(crate) use self::budget::RowBudget;
 pub(super) use self::core::{Change, WriteNumber};
 use self::core::{Core, FillNumber};
 pub(super) use self::view::View;
 use crate::limits::FILL_PIECE_ROWS;
+
+/// No key begins with this byte or a greater one. A block needs an end.
+const ABOVE_ALL_KEYS: &[u8] = &[0xFF];
 
 /// See the module.
 pub(super) struct RowCache {
@@ -105,6 +108,29 @@ impl RowCache {
     /// `sorted`. The reader has made its snapshot before this, and takes the files as they are after this.
     pub(super) fn sorted_part(&self, keys: &KeyRange, sorted: u64) -> Option<KeyRange> {
         self.core.lock().sorted_part(keys, sorted)
+    }
+
+    /// No client's row was ever written: the database of these keys was just made.
+    pub(super) fn begin_empty(&self, keys: &KeyRange) {
+        if self.budget.is_nothing() {
+            return;
+        }
+        let high = keys.high().unwrap_or(ABOVE_ALL_KEYS);
+        self.change(|core| core.begin_empty(keys.low().to_vec().into(), high.to_vec().into()));
+    }
+
+    /// Gives away what it knows, and knows nothing from then on. All writes up to `durable` are durable, and no write will come
+    /// any more.
+    pub(super) fn hand_over(&self, durable: u64) -> Blocks {
+        self.change(|core| {
+            core.durable(durable);
+            core.hand_over()
+        })
+    }
+
+    /// Takes over what other caches knew. To be called before the range is served.
+    pub(super) fn take_over(&self, blocks: Blocks) {
+        self.change(|core| core.take_over(blocks));
     }
 
     /// Forgets the rows of an interval, and all that is being copied: rows were removed that no write has announced.

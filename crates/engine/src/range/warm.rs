@@ -1,0 +1,115 @@
+//! How a range begins with rows in memory.
+//!
+//! The cache of rows can begin with all that is known at that time:
+//!
+//! * The first range of a store begins with the knowledge that it has no row. So it has in memory what is written, as
+//!   long as there is room.
+//! * The heirs of a split or a merge, and a range that was moved within the process, take over what the ranges before them knew.
+//!   Otherwise, a range that is split because it is busy would be slow just then.
+//!
+//! Rows are handed over after the commit point and before the new ranges are served. The old ranges are frozen, all their rows
+//! are durable, and the new databases have the same rows. But another process may have been faster: it may have opened the
+//! new database, written to it, and lost it again. So the new database is asked whether it has a later row than the old ones.
+//! If it has one, nothing is taken over.
+
+use std::sync::Arc;
+
+use super::Range;
+
+impl Range {
+    /// Tells the cache that no client has ever written a row. The caller has just made the database, or has looked.
+    pub(crate) fn begin_empty(&self) {
+        if let Ok(opening) = self.open_now() {
+            opening.rows.begin_empty(self.keys());
+        }
+    }
+
+    /// Hands the cached rows of `old` ranges over to the `new` ones that take their place. The old ranges are let go, the new
+    /// ones are open and not served yet. Both are in the order of their keys.
+    pub(crate) fn hand_over_rows(old: &[Arc<Self>], new: &[Arc<Self>]) {
+        let old: Vec<_> = old.iter().filter_map(|range| range.last_opening()).collect();
+        let newest = old.iter().map(|opening| opening.durable_sequence()).max().unwrap_or_default();
+        let known = old.iter().map(|opening| opening.rows.hand_over(opening.durable_sequence()));
+        let Some(mut known) = known.reduce(|mut lower, upper| {
+            lower.append(upper);
+            lower
+        }) else {
+            return;
+        };
+        for range in new {
+            let mut own = known.split_off(range.keys().low());
+            known = range.keys().high().map(|high| own.split_off(high)).unwrap_or_default();
+            if let Ok(opening) = range.open_now()
+                && opening.replayed <= newest
+            {
+                opening.rows.take_over(own);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use rangehold_map::{KeyRange, PartitionPrefix};
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::range::request::WriteRequest;
+
+    fn key(name: &str) -> Vec<u8> {
+        [PartitionPrefix::catalogue("account").as_bytes(), name.as_bytes()].concat()
+    }
+
+    async fn write(range: &Range, name: &str, value: &str) {
+        let (partition, keys) = (PartitionPrefix::catalogue("account"), [key(name)]);
+        let request = WriteRequest::new(&partition, &keys, Instant::now() + Duration::from_secs(60));
+        let mut judge = |_: &[Option<Bytes>], _| Ok(vec![(keys[0].clone(), Some(value.as_bytes().to_vec()))]);
+        range.write(&request, &mut judge).await.unwrap();
+    }
+
+    fn serve(range: Arc<Range>) -> Arc<Range> {
+        tokio::spawn(Arc::clone(&range).supervise());
+        range
+    }
+
+    /// What the cache knows of a row; `None` if it does not know it.
+    fn in_memory(range: &Range, name: &str) -> Option<Option<Bytes>> {
+        range.open_now().unwrap().rows.get(&key(name))
+    }
+
+    #[tokio::test]
+    async fn a_range_that_begins_empty_has_in_memory_what_is_written() {
+        let range = serve(Range::in_memory().await);
+        range.begin_empty();
+        write(&range, "a", "value").await;
+        assert_eq!(in_memory(&range, "a"), Some(Some(Bytes::from("value"))));
+        assert_eq!(in_memory(&range, "b"), Some(None));
+        let all = KeyRange::new(key(""), Some(key("~")));
+        assert!(range.open_now().unwrap().rows.view(&all).is_some());
+    }
+
+    #[tokio::test]
+    async fn rows_in_memory_are_handed_over_only_if_nobody_has_written_meanwhile() {
+        for writes_meanwhile in [false, true] {
+            let old = serve(Range::in_memory().await);
+            old.begin_empty();
+            write(&old, "a", "old").await;
+            old.save().await.unwrap();
+            if writes_meanwhile {
+                let other = serve(old.opened_elsewhere().await);
+                write(&other, "a", "new").await;
+                other.close().await;
+            }
+            let new = serve(old.opened_elsewhere().await);
+            old.let_go();
+            Range::hand_over_rows(&[Arc::clone(&old)], &[Arc::clone(&new)]);
+            let expected = if writes_meanwhile { "new" } else { "old" };
+            let known = (!writes_meanwhile).then(|| Some(Bytes::from(expected)));
+            assert_eq!(in_memory(&new, "a"), known);
+            assert_eq!(new.get(&key("a")).await.unwrap(), Some(Bytes::from(expected)));
+        }
+    }
+}
