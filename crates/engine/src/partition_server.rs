@@ -117,7 +117,16 @@ impl PartitionServer {
     /// Visits the durable rows of `keys` in order, each range as of one moment, as the visitor wants. On an error the
     /// caller must throw away what the visitor saw, and must not answer with it.
     pub async fn scan(&self, keys: &KeyRange, visitor: &mut Visitor<'_>) -> Result<ScanEnd, ReadError> {
-        let mut end = ScanEnd::Exhausted;
+        self.scan_and_count(keys, visitor).await.map(|(end, _)| end)
+    }
+
+    /// As [`Self::scan`]. Returns also how many ranges were read.
+    pub(crate) async fn scan_and_count(
+        &self,
+        keys: &KeyRange,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(ScanEnd, usize), ReadError> {
+        let (mut end, mut ranges) = (ScanEnd::Exhausted, 0);
         for (range, part) in self.cover(keys)? {
             let part = match &end {
                 ScanEnd::Exhausted => part,
@@ -128,12 +137,13 @@ impl PartitionServer {
                 continue;
             }
             let scanned = range.scan(&part, visitor).await;
+            ranges += 1;
             end = scanned.inspect_err(|error| note_failure(&range, part.low(), error.is_failure()))?;
             if end != ScanEnd::Stopped {
                 self.0.host.options().after_scan_step.after(ScanStep::RangeRead, range.id()).await;
             }
         }
-        Ok(end)
+        Ok((end, ranges))
     }
 
     /// Reads the newest version of the rows that the request names, durable or not. Then `judge` decides, from these

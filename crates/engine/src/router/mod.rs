@@ -97,8 +97,19 @@ impl Router {
         &self,
         keys: &KeyRange,
         begin: impl Fn() -> T,
-        mut visit: impl FnMut(&mut T, &[u8], &Bytes) -> V + Send,
+        visit: impl FnMut(&mut T, &[u8], &Bytes) -> V + Send,
     ) -> Result<T, ReadError> {
+        self.scan_and_count(keys, begin, visit).await.map(|(made, _)| made)
+    }
+
+    /// As [`Self::scan`]. Returns also of how many moments the rows are: how many times a range was read. The map does not tell
+    /// that, because an owner may have split a range that the map still has as one.
+    pub async fn scan_and_count<T: Send, V: Into<Visit>>(
+        &self,
+        keys: &KeyRange,
+        begin: impl Fn() -> T,
+        mut visit: impl FnMut(&mut T, &[u8], &Bytes) -> V + Send,
+    ) -> Result<(T, usize), ReadError> {
         if !keys.is_empty() && self.map().lookup(keys.low()).is_none() {
             return Err(ReadError::NotOwned);
         }
@@ -109,19 +120,19 @@ impl Router {
             match self.scan_once(keys, &mut search, &mut visitor).await {
                 Err(ReadError::NotOwned) => self.again(&mut search).await?,
                 Err(error) => return Err(error),
-                Ok(()) => return Ok(made),
+                Ok(moments) => return Ok((made, moments)),
             }
         }
     }
 
-    /// One try of [`Self::scan`]. Returns [`ReadError::NotOwned`] if rows were seen that must not be used.
+    /// One try of [`Self::scan_and_count`]. Returns [`ReadError::NotOwned`] if rows were seen that must not be used.
     async fn scan_once(
         &self,
         keys: &KeyRange,
         search: &mut Search,
         visitor: &mut Visitor<'_>,
-    ) -> Result<(), ReadError> {
-        let mut rest = keys.clone();
+    ) -> Result<usize, ReadError> {
+        let (mut rest, mut moments) = (keys.clone(), 0);
         while !rest.is_empty() {
             let part = self.part(&rest, search).await?;
             let mut seen = false;
@@ -131,14 +142,17 @@ impl Router {
                         seen = true;
                         visitor(key, value)
                     };
-                    server.scan(&part.keys, &mut visit).await
+                    server.scan_and_count(&part.keys, &mut visit).await
                 }
                 None => Err(ReadError::NotOwned),
             };
-            match answer {
+            match answer.map(|(end, ranges)| {
+                moments += ranges;
+                end
+            }) {
                 Err(ReadError::NotOwned) if !seen => self.again(search).await?,
                 Err(error) => return Err(error),
-                Ok(ScanEnd::Stopped) => return Ok(()),
+                Ok(ScanEnd::Stopped) => break,
                 Ok(ScanEnd::SoughtPast(key)) => rest = rest.intersect(&KeyRange::new(key, None)),
                 Ok(ScanEnd::Exhausted) => {
                     let Some(next) = part.keys.high() else { break };
@@ -146,7 +160,7 @@ impl Router {
                 }
             }
         }
-        Ok(())
+        Ok(moments)
     }
 
     /// [`PartitionServer::write`] at the server that owns the partition.

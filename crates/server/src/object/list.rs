@@ -10,8 +10,6 @@
 use std::collections::BTreeSet;
 
 use rangehold_engine::Visit;
-use rangehold_map::key::{after_prefix, names_beginning_with};
-use rangehold_map::{KeyRange, RangeMap};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::generation::{Generation, Intent, Projection};
 use rangehold_protocol::object::intent::Standing;
@@ -74,18 +72,16 @@ impl ObjectService {
                 let hold = timeout_at(deadline, self.changes.hold(bucket.id)).await;
                 held = Some(hold.map_err(|_| moved_meanwhile())?);
             }
-            let (mark, map) = (self.changes.mark(bucket.id), self.router.map());
+            let mark = self.changes.mark(bucket.id);
             let begin = || (Listing::new(request, bucket.id, exchange.now.into()).without(&gone), begin());
-            let scanned = self.router.scan(&keys, begin, |(listing, page), key, row| {
+            let scanned = self.router.scan_and_count(&keys, begin, |(listing, page), key, row| {
                 visit_of(listing.visit(key, row, |name, generation| put(page, name, generation)))
             });
-            let (mut listing, mut page) = scanned.await?;
+            let ((mut listing, mut page), moments) = scanned.await?;
             let met = listing.take_met();
             let end = listing.finish(|name, generation| put(&mut page, name, generation))?;
             let was_quiet = held.is_some() || mark.is_some_and(|mark| self.changes.was_quiet_since(mark));
-            let covered = covered(&keys, bucket, &end);
-            let is_one_moment = || [map, self.router.map()].iter().all(|map| is_in_one_range(map, &covered));
-            if (was_quiet || is_one_moment()) && self.stands(bucket, met, held.is_some(), &mut gone).await? {
+            if (was_quiet || moments <= 1) && self.stands(bucket, met, held.is_some(), &mut gone).await? {
                 return Ok((page, end));
             }
         }
@@ -121,19 +117,6 @@ impl ObjectService {
         }
         Ok(stands)
     }
-}
-
-/// The keys that a page tells of.
-fn covered(keys: &KeyRange, bucket: &Bucket, end: &PageEnd) -> KeyRange {
-    let last = end.next.as_ref().and_then(|next| after_prefix(&names_beginning_with(bucket.id, &next.name)));
-    match last {
-        None => keys.clone(),
-        Some(last) => keys.intersect(&KeyRange::new(keys.low().to_vec(), Some(last))),
-    }
-}
-
-fn is_in_one_range(map: &RangeMap, keys: &KeyRange) -> bool {
-    map.overlapping(keys).nth(1).is_none()
 }
 
 fn moved_meanwhile() -> Failure {
