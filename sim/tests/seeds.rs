@@ -51,10 +51,12 @@ const KEPT: &[(u64, &str)] = &[
     (31, "objects: a write met two deletions of its bucket, one after the other, and was refused"),
     (29, "objects: an upload was given up because the store refused its last bytes once"),
     (712, "objects: an audit asked a server whose process had crashed, and its answer never came"),
+    (511, "the owner of tables asked a damaged catalogue without a pause, and no time passed any more"),
     (6118, "objects: the workload moved a token to a name under which it then made the next one"),
     (
         260,
-        "a move was broken off and undone later, and its source never opened the range again, whose generation had grown",
+        "a move was broken off and undone later, and its source never opened the range again, whose generation had grown; \
+         objects: a page took two ranges for one, because the map was behind, and showed half of a move",
     ),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];

@@ -77,6 +77,8 @@ impl Tables {
             if owner.live(&table).await.is_ok() {
                 return;
             }
+            // A damaged catalogue answers at once, until it is opened again: without a pause no time would pass.
+            owner.client.think(think.0.max(1), think.1).await;
         }
     }
 
