@@ -189,9 +189,10 @@ const FAULTLESS_SHARE: f64 = 0.12;
 const ON_SHARE: f64 = 0.2;
 /// The bounds of the probability with which a fault of single calls strikes a call.
 const STRIKE_SHARES: (f64, f64) = (0.002, 0.05);
-/// Both are greater for a scan that is held up: few scans read two ranges, and fewer while something happens there.
+/// [`ON_SHARE`] for a scan that is held up. It is greater, as [`SLOW_SCAN_SHARES`] are: few scans read two ranges, and fewer
+/// while something happens there.
 const SLOW_SCAN_ON_SHARE: f64 = 0.5;
-/// See [`SLOW_SCAN_ON_SHARE`].
+/// [`STRIKE_SHARES`] for a scan that is held up.
 const SLOW_SCAN_SHARES: (f64, f64) = (0.2, 0.6);
 
 /// The faults of one run. Clones are the same.

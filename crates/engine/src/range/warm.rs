@@ -8,9 +8,9 @@
 //!   Otherwise, a range that is split because it is busy would be slow just then.
 //!
 //! Rows are handed over after the commit point and before the new ranges are served. The old ranges are frozen, all their rows
-//! are durable, and the new databases have the same rows. But another process may have been faster: it may have opened the
-//! new database, written to it, and lost it again. So the new database is asked whether it has a later row than the old ones.
-//! If it has one, nothing is taken over.
+//! are durable, and the new databases have the same rows. But another process may have opened a new database before, written
+//! to it, and lost it again. So each new database is asked whether it has a later row than the old ones. If it has one, its range
+//! takes nothing over.
 
 use std::sync::Arc;
 

@@ -216,7 +216,7 @@ impl Core {
         (!part.is_empty()).then_some(part)
     }
 
-    /// All keys from `low` on and below `high` have no rows: the database was just made.
+    /// The database has no rows from `low` on and below `high`.
     pub(super) fn begin_empty(&mut self, low: Bytes, high: Bytes) {
         self.blocks.add(Block::new(low, high, Vec::new()));
     }

@@ -31,7 +31,7 @@ use self::core::{Core, FillNumber};
 pub(super) use self::view::View;
 use crate::limits::FILL_PIECE_ROWS;
 
-/// No key begins with this byte or a greater one. A block needs an end.
+/// No key begins with this byte. A block needs an end.
 const ABOVE_ALL_KEYS: &[u8] = &[0xFF];
 
 /// See the module.
@@ -110,7 +110,7 @@ impl RowCache {
         self.core.lock().sorted_part(keys, sorted)
     }
 
-    /// No client's row was ever written: the database of these keys was just made.
+    /// The database has no row of these keys.
     pub(super) fn begin_empty(&self, keys: &KeyRange) {
         if self.budget.is_nothing() {
             return;
