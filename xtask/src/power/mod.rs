@@ -141,14 +141,14 @@ fn walk(
 ) -> Result<Replay> {
     let mut replay = Replay::new(&record.data, heeded);
     let mut moment_number = 0;
-    for (path, listing) in &record.legs {
+    for (path, found) in &record.legs {
         let file = File::open(path).with_context(|| format!("no record at {}", path.display()))?;
         trace::read(BufReader::with_capacity(1 << 20, file), |moment| {
             let event = replay.take(&moment)?;
             moment_number += 1;
             see(moment_number, &replay, event)
         })?;
-        replay.restart(listing)?;
+        replay.restart(found)?;
     }
     Ok(replay)
 }

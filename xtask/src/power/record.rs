@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::replay::Listing;
+use super::replay::Found;
 use super::trace;
 use rangehold_testkit::load::Load;
 use rangehold_testkit::object_load::ObjectLoad;
@@ -104,7 +104,7 @@ pub(super) struct Record {
     /// The directory as the server knew it.
     pub(super) data: PathBuf,
     /// The record of each leg, and what the directory held at its end.
-    pub(super) legs: Vec<(PathBuf, Listing)>,
+    pub(super) legs: Vec<(PathBuf, Found)>,
     /// What was acknowledged, in order, for each writer.
     pub(super) written: Written,
 }
@@ -133,7 +133,7 @@ pub(super) fn record(program: &Path, directory: &Path, mut written: Written, syn
         } else {
             server.stop()?
         }
-        legs.push((trace, Listing::of(&data)?));
+        legs.push((trace, Found::of(&data)?));
     }
     Ok(Record { data, legs, written })
 }

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::disk::{Disk, Inode, Mark, ROOT, Write};
 use super::trace::{Call, Moment};
-pub(super) use cut_off::Listing;
+pub(super) use cut_off::Found;
 use names::Place;
 use overlap::{Begun, UnderWay};
 
