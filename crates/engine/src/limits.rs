@@ -263,8 +263,8 @@ pub(crate) const LOAD_SECOND: Duration = Duration::from_secs(1);
 
 /// How long a change of the rows of a blob may take.
 pub(crate) const BLOB_ROWS_WITHIN: Duration = Duration::from_secs(30);
-/// About how many bytes a writer of a blob keeps before it writes them. With one block of 64 KiB and what is on its way
-/// to the disk, a writer needs less than 1 MiB.
+/// A chunk of fewer bytes is written at once, and a larger one in parts of at most so many. A writer of a blob keeps the
+/// beginning of a chunk up to this size; later it keeps less than a block of 64 KiB.
 pub(crate) const BLOB_PART_BYTES: usize = 256 << 10;
 /// How many blocks of 64 KiB a download reads at once.
 pub(crate) const BLOB_BLOCKS_AT_ONCE: u64 = 4;

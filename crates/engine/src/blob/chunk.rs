@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
+use object_store::PutPayload;
 use object_store::path::Path;
 use rangehold_map::blob::BlobId;
 
@@ -45,22 +46,23 @@ pub(super) fn number_of(path: &Path) -> Option<u32> {
 /// Puts checksums between the blocks.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
-    ready: BytesMut,
-    /// Bytes of the last block that are in `ready` or were taken from it.
+    /// Bytes of the file that are kept: whole blocks, and the last one that has begun.
+    kept: BytesMut,
+    /// Bytes of the block that has begun.
     filled: u64,
     check: u32,
 }
 
 impl Encoder {
-    /// Takes the next bytes of the chunk.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) {
+    /// Takes the next bytes of the chunk, and keeps a copy of them.
+    pub(super) fn keep(&mut self, mut bytes: &[u8]) {
         let blocks_ended = (self.filled + bytes.len() as u64) / BLOCK_BYTES;
-        self.ready.reserve(bytes.len() + (blocks_ended * CHECK_BYTES) as usize);
+        self.kept.reserve(bytes.len() + (blocks_ended * CHECK_BYTES) as usize);
         while !bytes.is_empty() {
             let room = (BLOCK_BYTES - self.filled) as usize;
             let (now, later) = bytes.split_at(room.min(bytes.len()));
             self.check = crc32c::crc32c_append(self.check, now);
-            self.ready.extend_from_slice(now);
+            self.kept.extend_from_slice(now);
             self.filled += now.len() as u64;
             if self.filled == BLOCK_BYTES {
                 self.end_block();
@@ -70,26 +72,37 @@ impl Encoder {
     }
 
     fn end_block(&mut self) {
-        self.ready.extend_from_slice(&self.check.to_be_bytes());
+        self.kept.extend_from_slice(&self.check.to_be_bytes());
         (self.filled, self.check) = (0, 0);
     }
 
-    /// Bytes of the file that are ready to be written.
-    pub(super) fn ready_bytes(&self) -> usize {
-        self.ready.len()
+    /// Takes the next bytes of the chunk, and gives out the whole blocks of the file that there are now. It copies only the
+    /// bytes at both ends of `bytes`: the rest of a block that had begun, and the beginning of the next block.
+    pub(super) fn pass(&mut self, mut bytes: Bytes) -> PutPayload {
+        let block = BLOCK_BYTES as usize;
+        if self.filled > 0 {
+            let rest = block - self.filled as usize;
+            self.keep(&bytes.split_to(rest.min(bytes.len())));
+        }
+        let mut whole = Vec::with_capacity(2 * (bytes.len() / block) + 1);
+        if self.filled == 0 {
+            whole.extend((!self.kept.is_empty()).then(|| self.kept.split().freeze()));
+            while bytes.len() >= block {
+                let next = bytes.split_to(block);
+                let check = Bytes::copy_from_slice(&crc32c::crc32c(&next).to_be_bytes());
+                whole.extend([next, check]);
+            }
+        }
+        self.keep(&bytes);
+        PutPayload::from_iter(whole)
     }
 
-    /// Takes what is ready.
-    pub(super) fn take(&mut self) -> Bytes {
-        self.ready.split().freeze()
-    }
-
-    /// Ends the chunk, and takes the rest of its file.
+    /// Ends the chunk, and gives out the rest of its file.
     pub(super) fn finish(mut self) -> Bytes {
         if self.filled > 0 {
             self.end_block();
         }
-        self.ready.freeze()
+        self.kept.freeze()
     }
 }
 
@@ -127,16 +140,19 @@ mod tests {
         #[test]
         fn blocks_read_back_and_damage_is_seen(
             pieces in prop::collection::vec(0usize..150_000, 0..6),
-            taken in any::<bool>(),
+            kept in 0usize..4,
             damage in any::<prop::sample::Index>(),
         ) {
             let plain: Vec<u8> = (0..pieces.iter().sum::<usize>()).map(|i| (i * 31 % 251) as u8).collect();
             let (mut encoder, mut file, mut rest) = (Encoder::default(), Vec::new(), &plain[..]);
-            for length in pieces {
+            for (number, length) in pieces.into_iter().enumerate() {
                 let (now, later) = rest.split_at(length);
-                encoder.push(now);
-                if taken {
-                    file.extend_from_slice(&encoder.take());
+                if number < kept {
+                    encoder.keep(now);
+                } else {
+                    let whole = encoder.pass(Bytes::copy_from_slice(now));
+                    whole.iter().for_each(|bytes| file.extend_from_slice(bytes));
+                    prop_assert!(are_whole_blocks(Bytes::copy_from_slice(&file)));
                 }
                 rest = later;
             }

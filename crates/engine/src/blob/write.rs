@@ -13,7 +13,8 @@ use crate::limits::BLOB_PART_BYTES;
 use crate::steps::BlobStep;
 use crate::store::ObjectError;
 
-/// Writes a payload into a blob. It keeps at most `BLOB_PART_BYTES` and one block in memory, besides what it is given.
+/// Writes a payload into a blob. It keeps less than `BLOB_PART_BYTES` of the beginning of each chunk in memory and later less
+/// than a block, besides what it is given.
 ///
 /// If a call fails or its future is dropped before it ends, the writer takes no more bytes: what was durable before
 /// ([`BlobWriter::extents`]) counts.
@@ -90,14 +91,14 @@ impl BlobWriter {
                 }
                 let chunk = self.chunk.as_mut().expect("it was just begun");
                 let room = chunk::bytes_max(chunk.number) - chunk.bytes;
-                let part_room = BLOB_PART_BYTES - chunk.encoder.ready_bytes();
-                let now = bytes.split_to(bytes.len().min(part_room).min(room as usize));
-                chunk.push(&now);
-                if chunk.encoder.ready_bytes() >= BLOB_PART_BYTES {
-                    chunk.send(self.blobs.objects()).await?;
+                let now = bytes.split_to(bytes.len().min(BLOB_PART_BYTES).min(room as usize));
+                let is_last = now.len() as u64 == room;
+                let part = chunk.push(now);
+                if part.content_length() > 0 {
+                    chunk.send(part, self.blobs.objects()).await?;
                     self.check_disk()?;
                 }
-                if now.len() as u64 == room {
+                if is_last {
                     self.end_chunk().await?;
                 }
             }
@@ -162,20 +163,30 @@ impl OpenChunk {
         Self { number, path, bytes: 0, crc32c: 0, encoder: Encoder::default(), upload: None }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
-        self.crc32c = crc32c::crc32c_append(self.crc32c, bytes);
+    /// Takes the next bytes, and gives out what of the file is to be written now. The beginning is kept, so that the file of
+    /// a small chunk is written at once.
+    fn push(&mut self, bytes: Bytes) -> PutPayload {
+        self.crc32c = crc32c::crc32c_append(self.crc32c, &bytes);
         self.bytes += bytes.len() as u64;
-        self.encoder.push(bytes);
+        if self.bytes < BLOB_PART_BYTES as u64 {
+            self.encoder.keep(&bytes);
+            return PutPayload::default();
+        }
+        self.encoder.pass(bytes)
     }
 
-    /// Writes what is ready as one part of the file.
-    async fn send(&mut self, objects: &std::sync::Arc<dyn ObjectStore>) -> Result<(), ObjectError> {
+    /// Writes a part of the file.
+    async fn send(
+        &mut self,
+        part: PutPayload,
+        objects: &std::sync::Arc<dyn ObjectStore>,
+    ) -> Result<(), ObjectError> {
         let failed = ObjectError::while_doing("writing", &self.path);
         let upload = match &mut self.upload {
             Some(upload) => upload,
             none => none.insert(objects.put_multipart(&self.path).await.map_err(&failed)?),
         };
-        upload.put_part(self.encoder.take().into()).await.map_err(&failed)
+        upload.put_part(part).await.map_err(&failed)
     }
 
     /// Writes the rest. The file is durable when this returns.

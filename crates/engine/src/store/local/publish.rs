@@ -12,8 +12,7 @@
 //! end, the small files of the log that are written meanwhile wait for all of it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, IoSlice, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 
 use super::super::directory;
@@ -31,12 +30,8 @@ pub(super) enum Publish {
 /// Writes `pieces` to the file `target`, whose directory must exist, and returns the metadata of the file.
 /// After an error, no new file has the name; a replacement may or may not have been made.
 pub(super) fn write(target: &Path, pieces: &[&[u8]], publish: Publish, fsync: bool) -> io::Result<Metadata> {
-    let mut staging = Staging::beside(target, fsync)?;
-    if pieces.iter().map(|piece| piece.len()).sum::<usize>() <= SYNCED_AT_LEAST_EVERY {
-        write_all(&mut staging.file, pieces)?;
-    } else {
-        staging.write_at(0, pieces.iter().copied())?;
-    }
+    let staging = Staging::beside(target, fsync)?;
+    staging.write_at(0, pieces.iter().copied())?;
     staging.publish(target, publish)
 }
 
@@ -76,17 +71,19 @@ impl Staging {
         mut offset: u64,
         pieces: impl Iterator<Item = &'p [u8]>,
     ) -> io::Result<()> {
-        let mut unsynced = 0;
+        let (mut gathered, mut bytes) = (Vec::new(), 0);
         for part in pieces.flat_map(|piece| piece.chunks(SYNCED_AT_LEAST_EVERY)) {
-            self.file.write_all_at(part, offset)?;
-            offset += part.len() as u64;
-            unsynced += part.len();
-            if self.fsync && unsynced >= SYNCED_AT_LEAST_EVERY {
-                self.file.sync_data()?;
-                unsynced = 0;
+            gathered.push(IoSlice::new(part));
+            bytes += part.len();
+            if bytes >= SYNCED_AT_LEAST_EVERY {
+                write_all_at(&self.file, offset, &mut std::mem::take(&mut gathered))?;
+                offset += std::mem::take(&mut bytes) as u64;
+                if self.fsync {
+                    self.file.sync_data()?;
+                }
             }
         }
-        Ok(())
+        write_all_at(&self.file, offset, &mut gathered)
     }
 
     /// Syncs the file and gives it its name. Returns its metadata.
@@ -125,16 +122,19 @@ pub(super) fn link(file: &Path, target: &Path, fsync: bool) -> io::Result<()> {
     })
 }
 
-fn write_all(file: &mut File, pieces: &[&[u8]]) -> io::Result<()> {
-    let mut slices: Vec<_> =
-        pieces.iter().filter(|piece| !piece.is_empty()).map(|p| IoSlice::new(p)).collect();
-    let mut left = slices.as_mut_slice();
-    while !left.is_empty() {
-        match file.write_vectored(left) {
+/// Writes all slices one after the other, the first one at `offset`.
+fn write_all_at(file: &File, mut offset: u64, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+    // This drops slices without bytes: a write of nothing would be an error below.
+    IoSlice::advance_slices(&mut slices, 0);
+    while !slices.is_empty() {
+        match rustix::io::pwritev(file, slices, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut left, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Ok(written) => {
+                offset += written as u64;
+                IoSlice::advance_slices(&mut slices, written);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
