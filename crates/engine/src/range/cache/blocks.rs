@@ -35,6 +35,8 @@ impl<T> Clone for Entry<T> {
 #[derive(Debug, Clone, Default)]
 struct Chunk {
     blocks: Vec<Entry<Block>>,
+    /// About how many bytes they take.
+    bytes: usize,
     /// How many of its blocks begin after the end of the one before, so that keys between them are not known.
     gaps: usize,
 }
@@ -51,6 +53,7 @@ impl Chunk {
     }
 
     fn insert(&mut self, index: usize, block: Entry<Block>) {
+        self.bytes += block.of.bytes();
         self.gaps -= self.gap_at(index);
         self.blocks.insert(index, block);
         self.gaps += self.gap_at(index) + self.gap_at(index + 1);
@@ -59,6 +62,7 @@ impl Chunk {
     fn remove(&mut self, index: usize) -> Entry<Block> {
         self.gaps -= self.gap_at(index) + self.gap_at(index + 1);
         let removed = self.blocks.remove(index);
+        self.bytes -= removed.of.bytes();
         self.gaps += self.gap_at(index);
         removed
     }
@@ -66,8 +70,10 @@ impl Chunk {
     /// Cuts off the blocks from this number on.
     fn split_off(&mut self, index: usize) -> Self {
         self.gaps -= self.gap_at(index);
-        let mut upper = Self { blocks: self.blocks.split_off(index), gaps: 0 };
+        let mut upper = Self { blocks: self.blocks.split_off(index), ..Self::default() };
+        upper.bytes = upper.blocks.iter().map(|block| block.of.bytes()).sum();
         upper.gaps = (1..upper.blocks.len()).map(|index| upper.gap_at(index)).sum();
+        self.bytes -= upper.bytes;
         self.gaps -= upper.gaps;
         upper
     }
@@ -201,7 +207,7 @@ impl Blocks {
             above.insert(0, Entry { low: first.low.clone(), of: Arc::new(upper) });
         }
         chunks.retain(|chunk| !chunk.of.blocks.is_empty());
-        let bytes = above.iter().flat_map(|chunk| &chunk.of.blocks).map(|block| block.of.bytes()).sum();
+        let bytes = above.iter().map(|chunk| chunk.of.bytes).sum();
         self.bytes -= bytes;
         Self { chunks: Arc::new(above), bytes }
     }
@@ -220,7 +226,10 @@ impl Blocks {
 
     /// Adds blocks that all lie above these.
     pub(in crate::range) fn append(&mut self, above: Self) {
-        Arc::make_mut(&mut self.chunks).extend(above.chunks.iter().cloned());
+        let last = self.chunks.last().and_then(|chunk| chunk.of.blocks.last());
+        let is_above = |last: &Entry<Block>| above.chunks.iter().all(|chunk| chunk.low >= *last.of.high());
+        debug_assert!(last.is_none_or(is_above), "a range knows keys of the next one");
+        Arc::make_mut(&mut self.chunks).extend(Arc::unwrap_or_clone(above.chunks));
         self.bytes += above.bytes;
     }
 
@@ -267,8 +276,9 @@ impl Blocks {
         let bytes = block.bytes();
         change(block);
         let upper = if block.has_room() { None } else { block.split_off_half() };
-        self.bytes += block.bytes();
-        self.bytes -= bytes;
+        let now = block.bytes();
+        chunk.bytes = chunk.bytes + now - bytes;
+        self.bytes = self.bytes + now - bytes;
         chunk.gaps += chunk.gap_at(at.1 + 1);
         if let Some(upper) = upper {
             self.bytes += upper.bytes();
@@ -368,7 +378,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_chunk_knows_its_gaps(changes in vec((0..10_u8, 0..KEYS, 1..8_u16), 1..3_000)) {
+        fn each_chunk_knows_its_first_key_its_gaps_and_its_bytes(changes in vec((0..10_u8, 0..KEYS, 1..8_u16), 1..3_000)) {
             let mut blocks = Blocks::default();
             for (kind, low, length) in changes {
                 change(&mut blocks, kind, low, length);
@@ -377,6 +387,9 @@ mod tests {
                 let pairs = chunk.of.blocks.windows(2);
                 let gaps = pairs.filter(|pair| *pair[0].of.high() < pair[1].low).count();
                 prop_assert_eq!(chunk.of.gaps, gaps);
+                let bytes = chunk.of.blocks.iter().map(|block| block.of.bytes()).sum::<usize>();
+                prop_assert_eq!(chunk.of.bytes, bytes);
+                prop_assert_eq!(&chunk.low, &chunk.of.blocks[0].low);
             }
             let all = blocks.chunks.iter().flat_map(|chunk| &chunk.of.blocks);
             prop_assert_eq!(blocks.bytes(), all.map(|block| block.of.bytes()).sum::<usize>());
