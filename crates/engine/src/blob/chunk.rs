@@ -86,7 +86,7 @@ impl Encoder {
         }
         let mut whole = Vec::with_capacity(2 * (bytes.len() / block) + 1);
         if self.filled == 0 {
-            whole.extend((!self.kept.is_empty()).then(|| self.kept.split().freeze()));
+            whole.extend((!self.kept.is_empty()).then(|| std::mem::take(&mut self.kept).freeze()));
             while bytes.len() >= block {
                 let next = bytes.split_to(block);
                 let check = Bytes::copy_from_slice(&crc32c::crc32c(&next).to_be_bytes());

@@ -139,7 +139,7 @@ impl Receiver {
     async fn writer(&mut self) -> Result<&mut BlobWriter, Failure> {
         if self.writer.is_none() {
             let mut writer = self.blobs.begin(self.user.clone()).await?;
-            writer.write(self.small.split().freeze()).await?;
+            writer.write(std::mem::take(&mut self.small).freeze()).await?;
             self.writer = Some(writer);
         }
         Ok(self.writer.as_mut().expect("it was just made"))
