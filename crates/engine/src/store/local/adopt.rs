@@ -15,7 +15,7 @@ use std::sync::Arc;
 use object_store::path::Path;
 use object_store::{Error, Result};
 
-use super::super::limits::SYNCED_AT_LEAST_EVERY;
+use super::super::limits::SYNCED_EACH_BYTES;
 use super::publish::{Publish, Staging, link};
 use super::{Inner, SealedDirectory, file_error, is_chunk, is_sorted_file};
 
@@ -110,7 +110,7 @@ fn link_durably(path: &FilePath, target: &FilePath, fsync: bool) -> io::Result<(
 fn copy(path: &FilePath, target: &FilePath, fsync: bool) -> io::Result<()> {
     let mut file = File::open(path)?;
     let staging = Staging::beside(target, fsync)?;
-    let mut piece = vec![0; SYNCED_AT_LEAST_EVERY];
+    let mut piece = vec![0; SYNCED_EACH_BYTES as usize];
     let mut at = 0;
     loop {
         let read = file.read(&mut piece)?;
@@ -166,7 +166,7 @@ mod tests {
     fn a_copy_has_all_bytes() {
         let directory = tempfile::tempdir().unwrap();
         let (from, to) = (directory.path().join("from"), directory.path().join("to"));
-        let bytes: Vec<u8> = (0..SYNCED_AT_LEAST_EVERY * 2 + 7).map(|at| (at % 251) as u8).collect();
+        let bytes: Vec<u8> = (0..SYNCED_EACH_BYTES * 2 + 7).map(|at| (at % 251) as u8).collect();
         fs::write(&from, &bytes).unwrap();
         copy(&from, &to, true).unwrap();
         assert_eq!(fs::read(&to).unwrap(), bytes);

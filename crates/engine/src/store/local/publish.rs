@@ -8,15 +8,15 @@
 //! would try the write again, find that the name is taken, and conclude that another writer has shut it
 //! out.
 //!
-//! **Large files are synced while they are written**, at each [`SYNCED_AT_LEAST_EVERY`] bytes. If 64 MiB are synced at their
-//! end, the small files of the log that are written meanwhile wait for all of it.
+//! **Large files are synced while they are written**, at each [`SYNCED_EACH_BYTES`] of the file, however small the parts
+//! are that come. If 64 MiB are synced at their end, the small files of the log that are written meanwhile wait for all of it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 
 use super::super::directory;
-use super::super::limits::{STAGING_NAMES_MAX, SYNCED_AT_LEAST_EVERY};
+use super::super::limits::{STAGING_NAMES_MAX, SYNCED_EACH_BYTES};
 
 /// How a file gets its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,19 +65,21 @@ impl Staging {
         }
     }
 
-    /// Writes pieces one after the other, the first one at `offset`, and syncs now and then.
+    /// Writes pieces one after the other, the first one at `offset`. Syncs whenever it passes a multiple of
+    /// [`SYNCED_EACH_BYTES`].
     pub(super) fn write_at<'p>(
         &self,
         mut offset: u64,
         pieces: impl Iterator<Item = &'p [u8]>,
     ) -> io::Result<()> {
         let (mut gathered, mut bytes) = (Vec::new(), 0);
-        for part in pieces.flat_map(|piece| piece.chunks(SYNCED_AT_LEAST_EVERY)) {
+        for part in pieces.flat_map(|piece| piece.chunks(SYNCED_EACH_BYTES as usize)) {
             gathered.push(IoSlice::new(part));
             bytes += part.len();
-            if bytes >= SYNCED_AT_LEAST_EVERY {
+            let end = offset + bytes as u64;
+            if end / SYNCED_EACH_BYTES > offset / SYNCED_EACH_BYTES {
                 write_all_at(&self.file, offset, &mut std::mem::take(&mut gathered))?;
-                offset += std::mem::take(&mut bytes) as u64;
+                (offset, bytes) = (end, 0);
                 if self.fsync {
                     self.file.sync_data()?;
                 }
@@ -124,8 +126,6 @@ pub(super) fn link(file: &Path, target: &Path, fsync: bool) -> io::Result<()> {
 
 /// Writes all slices one after the other, the first one at `offset`.
 fn write_all_at(file: &File, mut offset: u64, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
-    // This drops slices without bytes: a write of nothing would be an error below.
-    IoSlice::advance_slices(&mut slices, 0);
     while !slices.is_empty() {
         match rustix::io::pwritev(file, slices, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
