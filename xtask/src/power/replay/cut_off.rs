@@ -249,6 +249,7 @@ mod tests {
             ("pwrite64(4, \"cd\", 2, 0", b"cd"),
             ("pwrite64(4, \"cd\", 2, 0", b"cb"),
             ("pwrite64(4, \"cdef\", 4, 1", b"acdef"),
+            ("pwritev(4, [{iov_base=\"cd\", iov_len=2}, {iov_base=\"ef\", iov_len=2}], 2, 2", b"abcde"),
         ] {
             is_taken_over(call, &[("w", Directory), ("w/1#1", file(bytes))]);
         }
