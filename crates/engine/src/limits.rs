@@ -264,8 +264,8 @@ pub(crate) const LOAD_SECOND: Duration = Duration::from_secs(1);
 /// How long a change of the rows of a blob may take.
 pub(crate) const BLOB_ROWS_WITHIN: Duration = Duration::from_secs(30);
 /// A chunk of fewer bytes is written at once. A larger one is written in parts: the first has less than twice as many bytes,
-/// and each other part at most so many. A writer of a blob keeps less than this of the beginning of a chunk; later it keeps
-/// less than a block of 64 KiB, in a buffer that may be as large as the one that held the beginning.
+/// and each other part at most so many. A writer of a blob keeps less than this of the beginning of a chunk, and later less
+/// than a block of 64 KiB.
 pub(crate) const BLOB_PART_BYTES: usize = 256 << 10;
 /// How many blocks of 64 KiB a download reads at once.
 pub(crate) const BLOB_BLOCKS_AT_ONCE: u64 = 4;

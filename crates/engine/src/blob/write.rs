@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{
+    MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UploadPart,
+};
 use rangehold_map::blob::{BlobId, BlobUser, Extent};
 
 use super::chunk::{self, Encoder};
@@ -14,7 +16,8 @@ use crate::steps::BlobStep;
 use crate::store::ObjectError;
 
 /// Writes a payload into a blob. It keeps less than `BLOB_PART_BYTES` of the beginning of each chunk in memory and later less
-/// than a block, besides what it is given.
+/// than a block. What a call was given may still be on its way to the disk when the next one comes, but not after that: one
+/// part is written while the next one is made, because the sums over the bytes of a large object take as long as its disk.
 ///
 /// If a call fails or its future is dropped before it ends, the writer takes no more bytes: what was durable before
 /// ([`BlobWriter::extents`]) counts.
@@ -38,7 +41,46 @@ struct OpenChunk {
     crc32c: u32,
     encoder: Encoder,
     /// Begun when there is more than one part.
-    upload: Option<Box<dyn MultipartUpload>>,
+    upload: Option<Upload>,
+}
+
+/// A file that is written in parts, one after the other.
+struct Upload {
+    parts: Box<dyn MultipartUpload>,
+    /// The part that is being written. Meanwhile the writer takes the bytes of the next one.
+    writing: Option<UploadPart>,
+}
+
+impl Upload {
+    /// Begins to write a part, as soon as the one before is written.
+    async fn begin_part(&mut self, part: PutPayload) -> object_store::Result<()> {
+        self.end_part().await?;
+        self.writing = Some(self.parts.put_part(part));
+        Ok(())
+    }
+
+    /// Waits until the part is written that was begun.
+    async fn end_part(&mut self) -> object_store::Result<()> {
+        match self.writing.take() {
+            Some(writing) => writing.await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the rest, and gives the file its name. It is durable then.
+    async fn complete(mut self, rest: PutPayload) -> object_store::Result<()> {
+        if rest.content_length() > 0 {
+            self.begin_part(rest).await?;
+        }
+        self.end_part().await?;
+        self.parts.complete().await.map(drop)
+    }
+
+    async fn abort(mut self) -> object_store::Result<()> {
+        // What came of it does not matter, but no part may be written after the end.
+        let _ = self.end_part().await;
+        self.parts.abort().await
+    }
 }
 
 impl BlobWriter {
@@ -120,7 +162,7 @@ impl BlobWriter {
     /// Gives the payload up: removes its user from its blobs.
     pub fn discard(mut self) -> BoxFuture<'static, Result<(), BlobError>> {
         Box::pin(async move {
-            if let Some(OpenChunk { upload: Some(mut upload), .. }) = self.chunk.take() {
+            if let Some(OpenChunk { upload: Some(upload), .. }) = self.chunk.take() {
                 // What stays of the chunk is deleted with the blob.
                 let _ = upload.abort().await;
             }
@@ -184,9 +226,12 @@ impl OpenChunk {
         let failed = ObjectError::while_doing("writing", &self.path);
         let upload = match &mut self.upload {
             Some(upload) => upload,
-            none => none.insert(objects.put_multipart(&self.path).await.map_err(&failed)?),
+            none => {
+                let parts = objects.put_multipart(&self.path).await.map_err(&failed)?;
+                none.insert(Upload { parts, writing: None })
+            }
         };
-        upload.put_part(part).await.map_err(&failed)
+        upload.begin_part(part).await.map_err(&failed)
     }
 
     /// Writes the rest. The file is durable when this returns.
@@ -198,12 +243,7 @@ impl OpenChunk {
         let failed = ObjectError::while_doing("writing", &self.path);
         let rest = PutPayload::from(self.encoder.finish());
         match self.upload {
-            Some(mut upload) => {
-                if rest.content_length() > 0 {
-                    upload.put_part(rest).await.map_err(&failed)?;
-                }
-                upload.complete().await.map_err(&failed)?;
-            }
+            Some(upload) => upload.complete(rest).await.map_err(&failed)?,
             None => {
                 let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
                 objects.put_opts(&self.path, rest, options).await.map_err(&failed)?;

@@ -1,19 +1,21 @@
 //! Request bodies: read whole, or piece by piece, within limits of size, time and the process's memory.
 //!
-//! All bodies share one budget. A body that is stored while it comes, as an upload of objects, is read in pieces. Each
-//! piece is a body of its own for the budget, and its room is given back when it is stored. Each frame of a body asks for room before it is kept. Which body may grow is decided
-//! in [`growth`], which is pure; this module reads, waits and refuses. A body that waits for room is not read from its
+//! All bodies share one budget. A body that is stored while it comes, as an upload of objects, is read in pieces
+//! ([`piece`]). Each piece is a body of its own for the budget, and its room is given back when it is stored. Each frame of
+//! a body asks for room before it is kept. Which body may grow is decided in [`growth`], which is pure; this module reads,
+//! waits and refuses. A body that waits for room is not read from its
 //! socket, so its client is slowed down and sees no error. Only at the deadline of its request it is refused: with 503
 //! if it waited, with 408 if its client was slow.
 
 mod gathered;
 mod growth;
+mod piece;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming};
 use parking_lot::Mutex;
@@ -24,6 +26,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use self::gathered::Gathered;
 use self::growth::{Growth, State};
+pub(crate) use self::piece::Piece;
 use crate::fair::{Tenant, Ticket};
 use crate::limits;
 use crate::room::no_room;
@@ -94,44 +97,6 @@ impl Bodies {
         }
         self.change(|growth, _| growth.complete(place.ticket));
         Ok(HeldBody { bytes: gathered.whole(), _place: place })
-    }
-
-    /// Reads the next piece of a body that is not kept whole; `None` at its end. A piece has about
-    /// [`limits::PIECE_BYTES`], or less if the client is slow. So there is no limit to the time of the whole, as long as
-    /// something comes every [`limits::PIECE_QUIET_MAX`].
-    ///
-    /// Fails as [`Bodies::read`] does.
-    pub(crate) async fn piece(
-        &self,
-        body: &mut Incoming,
-        tenant: Tenant,
-    ) -> Result<Option<HeldBody>, TableError> {
-        let place = self.begin(tenant);
-        let begun = Instant::now();
-        let mut bytes = BytesMut::new();
-        while bytes.len() < limits::PIECE_BYTES {
-            let deadline = match bytes.is_empty() {
-                true => begun + limits::PIECE_QUIET_MAX,
-                false => begun + limits::PIECE_WITHIN,
-            };
-            let data = match place.next_frame(body, deadline).await {
-                Ok(Some(frame)) => frame.into_data().unwrap_or_default(),
-                Ok(None) => break,
-                Err(slow) if slow.code == ErrorCode::RequestTimedOut && !bytes.is_empty() => break,
-                Err(error) => return Err(error),
-            };
-            place.wait_for_room(data.len(), Instant::now() + limits::REQUEST_WITHIN).await?;
-            if bytes.is_empty() {
-                // A buffer that grows step by step is twice as large as its bytes in the end.
-                bytes.reserve(limits::PIECE_BYTES + data.len().max(limits::HEADER_BYTES_MAX));
-            }
-            bytes.extend_from_slice(&data);
-        }
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        self.change(|growth, _| growth.complete(place.ticket));
-        Ok(Some(HeldBody { bytes: bytes.freeze(), _place: place }))
     }
 
     /// A place for bytes that come and go while a stream of messages lasts.

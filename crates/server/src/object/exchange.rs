@@ -55,8 +55,8 @@ pub(crate) struct Exchange<'a> {
 
 /// The body of a request.
 pub(crate) enum RequestBody {
-    /// It comes from the connection.
-    Incoming(Incoming),
+    /// It comes from the connection. What came beyond the last piece is in `rest`.
+    Incoming { incoming: Incoming, rest: Bytes },
     /// It is here, as that of a call in a batch.
     Whole(Bytes),
 }

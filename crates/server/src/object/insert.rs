@@ -26,7 +26,7 @@ use super::failure::Failure;
 use super::located::Wants;
 use super::payload::{Received, Receiver};
 use super::reply::Reply;
-use crate::body::HeldBody;
+use crate::body::Piece;
 
 /// What a client says about a new object.
 pub(super) struct Described {
@@ -51,7 +51,7 @@ impl ObjectService {
         self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
         let mut receiver = self.receiver(exchange, &bucket, &described.name);
         while let Some(piece) = self.piece(exchange, body).await? {
-            receiver.take(piece.bytes.clone()).await?;
+            receiver.take(piece.hold(piece.bytes.clone())).await?;
         }
         let received = receiver.finish(&[described.announced]).await?;
         self.insert(exchange, &bucket, described, received).await
@@ -84,7 +84,7 @@ impl ObjectService {
                     }
                     Found::Media(bytes) => {
                         let (_, receiver) = receiving.as_mut().expect("the part with the bytes has begun");
-                        receiver.take(bytes).await?;
+                        receiver.take(piece.hold(bytes)).await?;
                     }
                 }
             }
@@ -164,11 +164,11 @@ impl ObjectService {
         &self,
         exchange: &Exchange<'_>,
         body: &mut RequestBody,
-    ) -> Result<Option<HeldBody>, Failure> {
-        let RequestBody::Incoming(incoming) = body else {
+    ) -> Result<Option<Piece>, Failure> {
+        let RequestBody::Incoming { incoming, rest } = body else {
             return Err(ObjectError::not_implemented("An upload in a batch").into());
         };
-        let piece = self.bodies.piece(incoming, exchange.tenant).await?;
+        let piece = self.bodies.piece(incoming, rest, exchange.tenant).await?;
         exchange.open.progressed();
         Ok(piece)
     }

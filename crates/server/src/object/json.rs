@@ -33,7 +33,7 @@ impl ObjectService {
     ) -> Result<Bytes, Failure> {
         let bytes = match body {
             RequestBody::Whole(bytes) => std::mem::take(bytes),
-            RequestBody::Incoming(incoming) => {
+            RequestBody::Incoming { incoming, .. } => {
                 self.bodies.read(incoming, bytes_max, exchange.tenant, exchange.deadline()).await?.bytes
             }
         };

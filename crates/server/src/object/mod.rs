@@ -63,6 +63,7 @@ mod xml;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -226,7 +227,7 @@ impl ObjectService {
             return Box::pin(grpc::called(self, connection, request)).await;
         }
         let (head, body) = request.into_parts();
-        let mut body = RequestBody::Incoming(body);
+        let mut body = RequestBody::Incoming { incoming: body, rest: Bytes::new() };
         let open = connection.open_request();
         let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
@@ -248,10 +249,10 @@ impl ObjectService {
         }
         // A client that sent `Expect` waits for permission to send its body. To read the body here would give that
         // permission.
-        if let RequestBody::Incoming(body) = body
+        if let RequestBody::Incoming { incoming, .. } = body
             && !head.headers.contains_key(http::header::EXPECT)
         {
-            drain(body).await;
+            drain(incoming).await;
         }
         let elapsed = arrival.begun.elapsed();
         self.metrics.finish(operation, reply.status, elapsed);

@@ -260,7 +260,7 @@ impl ObjectService {
             };
             let known = skip.min(piece.bytes.len() as u64);
             skip -= known;
-            let bytes = piece.bytes.slice(known as usize..);
+            let bytes = piece.hold(piece.bytes.slice(known as usize..));
             let room = usize::try_from(stops_at.saturating_sub(receiver.bytes())).unwrap_or(usize::MAX);
             let counted = bytes.slice(..bytes.len().min(room));
             receiver.pass_over(piece.bytes.len() - counted.len());

@@ -151,16 +151,18 @@ impl SealedDirectory {
         self.blocking(move |inner| inner.open_kept(&file, &location)).await
     }
 
-    /// Runs `work`, which may wait for the disk, on a thread that may block.
-    async fn blocking<T: Send + 'static>(
+    /// Runs `work`, which may wait for the disk, on a thread that may block. It begins at once, and not when the future is
+    /// polled.
+    fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> + Send + 'static {
         let inner = Arc::clone(&self.0);
         if tokio::runtime::Handle::try_current().is_err() {
-            return work(&inner);
+            return future::Either::Left(future::ready(work(&inner)));
         }
-        tokio::task::spawn_blocking(move || work(&inner)).await?
+        let working = tokio::task::spawn_blocking(move || work(&inner));
+        future::Either::Right(async move { working.await? })
     }
 }
 

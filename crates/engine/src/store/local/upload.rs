@@ -45,7 +45,8 @@ impl SealedUpload {
 
 #[async_trait]
 impl MultipartUpload for SealedUpload {
-    /// Parts are in the order of the calls, in whatever order they are awaited.
+    /// Parts are in the order of the calls, in whatever order they are awaited. A part is written from this call on, also
+    /// while nobody waits for it.
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         let length = data.content_length() as u64;
         if let Err(error) = self.store.0.admit(&self.location, &self.target, length) {
@@ -55,14 +56,11 @@ impl MultipartUpload for SealedUpload {
         data.iter().for_each(|piece| self.sealer.update(piece));
         let (store, target, offset) = (self.store.clone(), self.target.clone(), self.length);
         self.length += length;
-        async move {
-            let write = move |inner: &super::Inner| {
-                let written = staging.write_at(offset, data.iter().map(Bytes::as_ref));
-                written.map_err(|error| inner.io_error("write", &target, error))
-            };
-            store.blocking(write).await
-        }
-        .boxed()
+        let write = move |inner: &super::Inner| {
+            let written = staging.write_at(offset, data.iter().map(Bytes::as_ref));
+            written.map_err(|error| inner.io_error("write", &target, error))
+        };
+        store.blocking(write).boxed()
     }
 
     async fn complete(&mut self) -> Result<PutResult> {

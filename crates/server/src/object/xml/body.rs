@@ -54,10 +54,10 @@ impl XmlApi<'_> {
         while let Some(piece) = self.piece(exchange, body).await? {
             reading.push(&piece.bytes);
             match reading.chunks {
-                None => receiver.take(piece.bytes.clone()).await?,
+                None => receiver.take(piece.hold(piece.bytes.clone())).await?,
                 Some(_) => {
                     while let Some(bytes) = reading.next()? {
-                        receiver.take(bytes).await?;
+                        receiver.take(piece.hold(bytes)).await?;
                     }
                 }
             }

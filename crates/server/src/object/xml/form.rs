@@ -100,7 +100,7 @@ impl XmlApi<'_> {
                         let file = (file_name, content_type);
                         receiving = Some(self.begin_file(exchange, bucket, fields, file).await?);
                     }
-                    (Found::Data(bytes), Some(receiving)) => receiving.take(bytes).await?,
+                    (Found::Data(bytes), Some(receiving)) => receiving.take(piece.hold(bytes)).await?,
                     (Found::Data(_), None) => {}
                 }
             }

@@ -92,7 +92,7 @@ impl XmlApi<'_> {
         // Not decompressed: Python's client repeats the object's `Content-Encoding` here.
         let list = match body {
             RequestBody::Whole(bytes) => read_complete(bytes)?,
-            RequestBody::Incoming(incoming) => {
+            RequestBody::Incoming { incoming, .. } => {
                 let deadline = exchange.deadline();
                 read_complete(
                     &self.bodies.read(incoming, COMPLETE_BYTES_MAX, exchange.tenant, deadline).await?.bytes,

@@ -1,0 +1,86 @@
+//! A body that is stored while it comes: one piece after the other.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Incoming};
+use rangehold_protocol::error::{ErrorCode, TableError};
+use tokio::time::Instant;
+
+use super::{Bodies, Place};
+use crate::fair::Tenant;
+use crate::limits;
+
+/// A piece of a body, and the room that it takes.
+pub(crate) struct Piece {
+    /// The bytes of the piece.
+    pub(crate) bytes: Bytes,
+    place: Arc<Place>,
+}
+
+/// Bytes that are still to be stored, and the room of their piece.
+struct Held {
+    bytes: Bytes,
+    _place: Arc<Place>,
+}
+
+impl Piece {
+    /// Bytes that came out of this piece, for somebody who stores them later. The room of the piece is given back when the
+    /// piece and these bytes are dropped.
+    pub(crate) fn hold(&self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(Held { bytes, _place: Arc::clone(&self.place) })
+    }
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Bodies {
+    /// Reads the next piece of a body that is not kept whole; `None` at its end. A piece has
+    /// [`limits::PIECE_BYTES`], or less if the client is slow. So there is no limit to the time of the whole, as long as
+    /// something comes every [`limits::PIECE_QUIET_MAX`]. What came beyond the piece stays in `rest` for the next one.
+    ///
+    /// Fails as [`Bodies::read`] does.
+    pub(crate) async fn piece(
+        &self,
+        body: &mut Incoming,
+        rest: &mut Bytes,
+        tenant: Tenant,
+    ) -> Result<Option<Piece>, TableError> {
+        let place = self.begin(tenant);
+        let begun = Instant::now();
+        let mut bytes = BytesMut::new();
+        while bytes.len() < limits::PIECE_BYTES {
+            let deadline = match bytes.is_empty() {
+                true => begun + limits::PIECE_QUIET_MAX,
+                false => begun + limits::PIECE_WITHIN,
+            };
+            if rest.is_empty() {
+                *rest = match place.next_frame(body, deadline).await {
+                    Ok(Some(frame)) => frame.into_data().unwrap_or_default(),
+                    Ok(None) => break,
+                    Err(slow) if slow.code == ErrorCode::RequestTimedOut && !bytes.is_empty() => break,
+                    Err(error) => return Err(error),
+                };
+            }
+            if bytes.is_empty() {
+                // A buffer that grows step by step is twice as large as its bytes in the end.
+                let to_come = body.size_hint().upper().unwrap_or(u64::MAX);
+                bytes.reserve(
+                    to_come.saturating_add(rest.len() as u64).min(limits::PIECE_BYTES as u64) as usize
+                );
+            }
+            let fits = rest.split_to(rest.len().min(limits::PIECE_BYTES - bytes.len()));
+            place.wait_for_room(fits.len(), Instant::now() + limits::REQUEST_WITHIN).await?;
+            bytes.extend_from_slice(&fits);
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.change(|growth, _| growth.complete(place.ticket));
+        Ok(Some(Piece { bytes: bytes.freeze(), place: Arc::new(place) }))
+    }
+}
