@@ -84,3 +84,26 @@ impl Bodies {
         Ok(Some(Piece { bytes: bytes.freeze(), place: Arc::new(place) }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::RESERVE_BYTES;
+    use super::*;
+
+    #[test]
+    fn the_room_of_a_piece_is_given_back_when_nothing_of_it_is_to_be_stored() {
+        let bodies = Bodies::new(2 * RESERVE_BYTES);
+        let places = || bodies.0.state.lock().1.len();
+        let place = Arc::new(bodies.begin(Tenant { group: 1, member: 1 }));
+        let piece = Piece { bytes: Bytes::from_static(b"abc"), place };
+        let later = piece.hold(piece.bytes.slice(1..));
+        drop(piece);
+        let (first, second) = (later.slice(..1), later.slice(1..));
+        drop(later);
+        assert_eq!((&first[..], &second[..], places()), (&b"b"[..], &b"c"[..], 1));
+        drop(first);
+        assert_eq!(places(), 1);
+        drop(second);
+        assert_eq!(places(), 0);
+    }
+}
