@@ -16,8 +16,8 @@ use crate::steps::BlobStep;
 use crate::store::ObjectError;
 
 /// Writes a payload into a blob. It keeps less than `BLOB_PART_BYTES` of the beginning of each chunk in memory and later less
-/// than a block. What a call was given may still be on its way to the disk when the next one comes, but not after that: one
-/// part is written while the next one is made, because the sums over the bytes of a large object take as long as its disk.
+/// than a block. One part of a chunk may still be on its way to the disk when a call returns. It is awaited before the next part:
+/// the caller sums up the next bytes meanwhile, and that takes as long as to write them.
 ///
 /// If a call fails or its future is dropped before it ends, the writer takes no more bytes: what was durable before
 /// ([`BlobWriter::extents`]) counts.
@@ -61,10 +61,10 @@ impl Upload {
 
     /// Waits until the part is written that was begun.
     async fn end_part(&mut self) -> object_store::Result<()> {
-        match self.writing.take() {
-            Some(writing) => writing.await,
-            None => Ok(()),
-        }
+        let Some(writing) = &mut self.writing else { return Ok(()) };
+        let written = writing.await;
+        self.writing = None;
+        written
     }
 
     /// Writes the rest, and gives the file its name. It is durable then.
@@ -135,8 +135,11 @@ impl BlobWriter {
                 let room = chunk::bytes_max(chunk.number) - chunk.bytes;
                 let now = bytes.split_to(bytes.len().min(BLOB_PART_BYTES).min(room as usize));
                 let is_last = now.len() as u64 == room;
-                let part = chunk.push(now);
+                let mut part = chunk.push(now);
                 if part.content_length() > 0 {
+                    if self.blobs.0.store.root().is_none() {
+                        part = copied(&part);
+                    }
                     chunk.send(part, self.blobs.objects()).await?;
                     self.check_disk()?;
                 }
@@ -197,6 +200,12 @@ impl BlobWriter {
         }
         Ok(())
     }
+}
+
+/// The same bytes in memory of their own. A store in memory keeps a part as it is until the chunk ends, and with it all that
+/// its slices belong to: here the room of the pieces in which they came, for which the next pieces would wait.
+fn copied(part: &PutPayload) -> PutPayload {
+    part.iter().map(Bytes::as_ref).collect::<Vec<&[u8]>>().concat().into()
 }
 
 impl OpenChunk {

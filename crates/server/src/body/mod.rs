@@ -1,11 +1,11 @@
 //! Request bodies: read whole, or piece by piece, within limits of size, time and the process's memory.
 //!
 //! All bodies share one budget. A body that is stored while it comes, as an upload of objects, is read in pieces
-//! ([`piece`]). Each piece is a body of its own for the budget, and its room is given back when it is stored. Each frame of
-//! a body asks for room before it is kept. Which body may grow is decided in [`growth`], which is pure; this module reads,
-//! waits and refuses. A body that waits for room is not read from its
-//! socket, so its client is slowed down and sees no error. Only at the deadline of its request it is refused: with 503
-//! if it waited, with 408 if its client was slow.
+//! ([`piece`]). Each piece is a body of its own for the budget, and its room is given back when it is stored. Bytes
+//! ask for room before they are copied out of the frame in which they came. Which body may grow is decided in [`growth`],
+//! which is pure; this module reads, waits and refuses. A body that waits for room is not read from its socket, so its
+//! client is slowed down and sees no error. Only at the deadline of its request it is refused: with 503 if it waited, with
+//! 408 if its client was slow.
 
 mod gathered;
 mod growth;

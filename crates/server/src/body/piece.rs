@@ -40,7 +40,7 @@ impl AsRef<[u8]> for Held {
 
 impl Bodies {
     /// Reads the next piece of a body that is not kept whole; `None` at its end. A piece has
-    /// [`limits::PIECE_BYTES`], or less if the client is slow. So there is no limit to the time of the whole, as long as
+    /// [`limits::PIECE_BYTES`], or less at the end and if the client is slow. So there is no limit to the time of the whole, as long as
     /// something comes every [`limits::PIECE_QUIET_MAX`]. What came beyond the piece stays in `rest` for the next one.
     ///
     /// Fails as [`Bodies::read`] does.
@@ -66,15 +66,14 @@ impl Bodies {
                     Err(error) => return Err(error),
                 };
             }
-            if bytes.is_empty() {
-                // A buffer that grows step by step is twice as large as its bytes in the end.
-                let to_come = body.size_hint().upper().unwrap_or(u64::MAX);
-                bytes.reserve(
-                    to_come.saturating_add(rest.len() as u64).min(limits::PIECE_BYTES as u64) as usize
-                );
-            }
             let fits = rest.split_to(rest.len().min(limits::PIECE_BYTES - bytes.len()));
             place.wait_for_room(fits.len(), Instant::now() + limits::REQUEST_WITHIN).await?;
+            if bytes.is_empty() {
+                // A buffer that grows step by step is twice as large as its bytes in the end.
+                let here = (fits.len() + rest.len()) as u64;
+                let to_come = body.size_hint().upper().unwrap_or(u64::MAX);
+                bytes.reserve(here.saturating_add(to_come).min(limits::PIECE_BYTES as u64) as usize);
+            }
             bytes.extend_from_slice(&fits);
         }
         if bytes.is_empty() {

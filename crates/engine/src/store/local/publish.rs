@@ -14,6 +14,7 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::directory;
 use super::super::limits::{STAGING_NAMES_MAX, SYNCED_EACH_BYTES};
@@ -43,6 +44,8 @@ pub(super) struct Staging {
     /// `None` once the file has its name.
     path: Option<PathBuf>,
     fsync: bool,
+    /// Whether a write or a sync failed: the file is not whole, and a later sync would not tell.
+    is_broken: AtomicBool,
 }
 
 impl Staging {
@@ -56,7 +59,9 @@ impl Staging {
             path.push(format!("#{number}"));
             let path = PathBuf::from(path);
             match options.open(&path) {
-                Ok(file) => return Ok(Self { file, path: Some(path), fsync }),
+                Ok(file) => {
+                    return Ok(Self { file, path: Some(path), fsync, is_broken: AtomicBool::new(false) });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < STAGING_NAMES_MAX => {
                     number += 1;
                 }
@@ -66,12 +71,12 @@ impl Staging {
     }
 
     /// Writes pieces one after the other, the first one at `offset`. Syncs whenever it passes a multiple of
-    /// [`SYNCED_EACH_BYTES`].
-    pub(super) fn write_at<'p>(
-        &self,
-        mut offset: u64,
-        pieces: impl Iterator<Item = &'p [u8]>,
-    ) -> io::Result<()> {
+    /// [`SYNCED_EACH_BYTES`]. After an error, the file cannot be published.
+    pub(super) fn write_at<'p>(&self, offset: u64, pieces: impl Iterator<Item = &'p [u8]>) -> io::Result<()> {
+        self.write_and_sync(offset, pieces).inspect_err(|_| self.is_broken.store(true, Ordering::Relaxed))
+    }
+
+    fn write_and_sync<'p>(&self, mut offset: u64, pieces: impl Iterator<Item = &'p [u8]>) -> io::Result<()> {
         let (mut gathered, mut bytes) = (Vec::new(), 0);
         for part in pieces.flat_map(|piece| piece.chunks(SYNCED_EACH_BYTES as usize)) {
             gathered.push(IoSlice::new(part));
@@ -88,8 +93,11 @@ impl Staging {
         write_all_at(&self.file, offset, &mut gathered)
     }
 
-    /// Syncs the file and gives it its name. Returns its metadata.
+    /// Syncs the file and gives it its name. Returns its metadata. Fails if a part of it could not be written.
     pub(super) fn publish(mut self, target: &Path, publish: Publish) -> io::Result<Metadata> {
+        if self.is_broken.load(Ordering::Relaxed) {
+            return Err(io::Error::other("a part of the file was not written"));
+        }
         if self.fsync {
             self.file.sync_all()?;
         }
@@ -144,5 +152,23 @@ fn sync_parent(target: &Path, fsync: bool) -> io::Result<()> {
     match target.parent() {
         Some(parent) if fsync => directory::sync(parent),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_which_a_part_was_not_written_gets_no_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("1.sst");
+        let mut staging = Staging::beside(&target, false).unwrap();
+        staging.write_at(0, [b"ab".as_slice()].into_iter()).unwrap();
+        // No write to a file that is open for reading succeeds.
+        staging.file = File::open(staging.path.as_ref().unwrap()).unwrap();
+        staging.write_at(2, [b"cd".as_slice()].into_iter()).unwrap_err();
+        staging.publish(&target, Publish::New).unwrap_err();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

@@ -64,7 +64,7 @@ impl MultipartUpload for SealedUpload {
     }
 
     async fn complete(&mut self) -> Result<PutResult> {
-        // Only a part that was not awaited still has it.
+        // Only a part that is still being written has it.
         let Some(Ok(staging)) = self.staging.take().map(Arc::try_unwrap) else { return Err(self.ended()) };
         let seal = self.sealer.finish();
         let (target, location, length) = (self.target.clone(), self.location.clone(), self.length);

@@ -75,6 +75,23 @@ async fn small_and_large_objects_come_back_whole_and_in_parts() {
     assert_eq!((missing.status, missing.body.as_str()), (404, "No such object: photos/none"));
 }
 
+/// The room of all bodies is 16 MiB here.
+#[tokio::test]
+async fn uploads_that_are_larger_together_than_the_room_of_bodies_all_end() {
+    let service = Service::with_bucket().await;
+    let payload = bytes(15 << 20);
+    let upload = async |name: &str| {
+        let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name={name}");
+        parsed(&service.send_object(&Request::new("POST", &target, &[], &payload)).await)
+    };
+    let (first, second, third) = tokio::join!(upload("a"), upload("b"), upload("c"));
+    assert_eq!(first["size"], json!((15 << 20).to_string()));
+    assert!(
+        first["md5Hash"] == second["md5Hash"] && second["md5Hash"] == third["md5Hash"],
+        "{second} {third}"
+    );
+}
+
 #[tokio::test]
 async fn a_resumable_upload_tells_what_it_has_and_repeats_its_answer() {
     let service = Service::with_bucket().await;
