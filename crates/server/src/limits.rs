@@ -55,8 +55,8 @@ pub const BODY_BYTES_PER_SECOND_MIN: f64 = 128.0 * 1024.0;
 pub const BODY_PATIENCE: Duration = Duration::from_secs(2);
 /// The time between two looks for bodies that are too slow.
 pub const BODY_PACE_LOOKED_AT_EVERY: Duration = Duration::from_millis(250);
-/// So many bytes of an upload are read before they are stored: two blocks of a chunk, so that the bytes of a plain upload go
-/// to the disk without a copy. With 256 KiB, 64 uploads took 14 MiB more memory, and a single one was not quicker.
+/// So many bytes of an upload are read before they are stored: two blocks of a chunk, so that the blocks of a plain upload go
+/// to the disk as they lie in its pieces. With 256 KiB, 64 uploads took 14 MiB more memory, and a single one was not quicker.
 pub const PIECE_BYTES: usize = 128 * 1024;
 /// A piece that is not complete after this time is stored as it is.
 pub const PIECE_WITHIN: Duration = Duration::from_secs(10);

@@ -63,14 +63,18 @@ impl Receiver {
         self.sums.bytes()
     }
 
-    /// Takes the next bytes.
+    /// Takes the next bytes. If this fails, they do not count as arrived, or nothing that arrived can be made durable any
+    /// more.
     pub(crate) async fn take(&mut self, bytes: Bytes) -> Result<(), Failure> {
         self.meter.charge(bytes.len());
-        self.sums.update(&bytes);
         if self.writer.is_none() && self.small.len() + bytes.len() <= INLINE_BYTES_MAX {
+            self.sums.update(&bytes);
             self.small.extend_from_slice(&bytes);
             return Ok(());
         }
+        // The sums say what has arrived, so a blob must be there to take it.
+        self.writer().await?;
+        self.sums.update(&bytes);
         self.writer().await?.write(bytes).await?;
         Ok(())
     }
@@ -138,9 +142,9 @@ impl Receiver {
     /// The writer of the blob, which takes what has arrived before.
     async fn writer(&mut self) -> Result<&mut BlobWriter, Failure> {
         if self.writer.is_none() {
-            let mut writer = self.blobs.begin(self.user.clone()).await?;
-            writer.write(std::mem::take(&mut self.small).freeze()).await?;
-            self.writer = Some(writer);
+            let begun = self.blobs.begin(self.user.clone()).await?;
+            // A writer that fails here stays, since it refuses what comes later: its bytes would be missing.
+            self.writer.insert(begun).write(std::mem::take(&mut self.small).freeze()).await?;
         }
         Ok(self.writer.as_mut().expect("it was just made"))
     }
