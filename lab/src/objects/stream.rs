@@ -17,6 +17,7 @@ use rangehold_testkit::http::Request;
 use rangehold_testkit::server::Server;
 use rangehold_testkit::workspace::scratch;
 
+use super::uploads::upload;
 use crate::bench::median;
 
 /// Bytes that the bare copy moves at once.
@@ -28,7 +29,10 @@ pub(super) fn compare(server: &Server, bytes: usize, rounds: usize) -> Result<()
     let file = scratch("objects-stream")?.join("copy");
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        up.push((time(|| upload(server, &body))?, time(|| bare_upload(&body, &file))?));
+        up.push((
+            time(|| upload(server.objects, "large", bytes, &body))?,
+            time(|| bare_upload(&body, &file))?,
+        ));
         down.push((time(|| download(server, bytes))?, time(|| bare_download(&file, bytes))?));
     }
     for (way, times) in [("up", up), ("down", down)] {
@@ -47,20 +51,6 @@ fn time(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     let begun = Instant::now();
     work()?;
     Ok(begun.elapsed())
-}
-
-fn upload(server: &Server, body: &[u8]) -> Result<()> {
-    let target = "/upload/storage/v1/b/bench/o?uploadType=media&name=large";
-    let length = body.len().to_string();
-    let headers = [("Content-Type", "application/octet-stream"), ("Content-Length", length.as_str())];
-    let mut stream = TcpStream::connect(server.objects)?;
-    // The body is sent from where it lies, as the bare copy sends it.
-    stream.write_all(&Request::new("POST", target, &headers, b"").head(server.objects))?;
-    stream.write_all(body)?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    ensure!(answer.starts_with("HTTP/1.1 200"), "the upload was answered {answer:.300}");
-    Ok(())
 }
 
 /// Reads the answer as bytes: it is not text.

@@ -24,10 +24,11 @@ const ALLOWED_MIB: u64 = 64;
 /// Sends `count` objects of `bytes` each, all at once, and prints how much the memory of the server grew.
 pub(super) fn measure(server: &Server, count: usize, bytes: usize) -> Result<()> {
     let (address, before) = (server.objects, server.resident_bytes()?);
+    let step: Vec<u8> = (0..STEP).map(|at| (at % 251) as u8).collect();
     let (mut most, begun) = (before, Instant::now());
     thread::scope(|scope| -> Result<()> {
-        let uploads: Vec<_> =
-            (0..count).map(|number| scope.spawn(move || upload(address, number, bytes))).collect();
+        let send = |number| upload(address, &format!("upload-{number:03}"), bytes, &step);
+        let uploads: Vec<_> = (0..count).map(|number| scope.spawn(move || send(number))).collect();
         while uploads.iter().any(|upload| !upload.is_finished()) {
             most = most.max(server.resident_bytes()?);
             thread::sleep(LOOK_EVERY);
@@ -45,21 +46,21 @@ pub(super) fn measure(server: &Server, count: usize, bytes: usize) -> Result<()>
     Ok(())
 }
 
-fn upload(address: SocketAddr, number: usize, bytes: usize) -> Result<()> {
-    let target = format!("/upload/storage/v1/b/bench/o?uploadType=media&name=upload-{number:03}");
+/// Sends an object of `bytes` bytes: those of `step`, again and again, from where they lie.
+pub(super) fn upload(address: SocketAddr, name: &str, bytes: usize, step: &[u8]) -> Result<()> {
+    let target = format!("/upload/storage/v1/b/bench/o?uploadType=media&name={name}");
     let length = bytes.to_string();
     let headers = [("Content-Type", "application/octet-stream"), ("Content-Length", length.as_str())];
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(&Request::new("POST", &target, &headers, b"").head(address))?;
-    let step: Vec<u8> = (0..STEP).map(|at| (at % 251) as u8).collect();
     let mut left = bytes;
     while left > 0 {
-        let now = left.min(STEP);
+        let now = left.min(step.len());
         stream.write_all(&step[..now])?;
         left -= now;
     }
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    ensure!(answer.starts_with("HTTP/1.1 200"), "upload {number} was answered {answer:.300}");
+    ensure!(answer.starts_with("HTTP/1.1 200"), "the upload of {name} was answered {answer:.300}");
     Ok(())
 }

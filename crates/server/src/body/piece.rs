@@ -39,9 +39,9 @@ impl AsRef<[u8]> for Held {
 }
 
 impl Bodies {
-    /// Reads the next piece of a body that is not kept whole; `None` at its end. A piece has
-    /// [`limits::PIECE_BYTES`], or less at the end and if the client is slow. So there is no limit to the time of the whole, as long as
-    /// something comes every [`limits::PIECE_QUIET_MAX`]. What came beyond the piece stays in `rest` for the next one.
+    /// Reads the next piece of a body that is not kept whole; `None` at its end. A piece has [`limits::PIECE_BYTES`], or less
+    /// at the end and if the client is slow. So there is no limit to the time of the whole, as long as something comes every
+    /// [`limits::PIECE_QUIET_MAX`]. What came beyond the piece stays in `rest` for the next one.
     ///
     /// Fails as [`Bodies::read`] does.
     pub(crate) async fn piece(
