@@ -8,6 +8,12 @@ use anyhow::Result;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+/// A server is at rest if it used at most [`REST_PROCESSOR_MAX`] of processor time within this time.
+const REST_TIME: Duration = Duration::from_millis(300);
+const REST_PROCESSOR_MAX: Duration = Duration::from_millis(30);
+/// A run waits at most so long for a server that is not at rest.
+const REST_WAIT_MAX: Duration = Duration::from_secs(60);
+
 /// What one run of an operation showed.
 #[derive(Clone, Debug)]
 pub(crate) struct Driven {
@@ -46,7 +52,8 @@ pub(crate) struct Loop {
 
 impl Loop {
     /// Runs the clients. Each has what `connect` makes, and calls `operate` again and again with the number of the operation
-    /// in the run. `processor_time` is that of the server.
+    /// in the run. `processor_time` is that of the server. It includes what the server does by itself meanwhile, so the run
+    /// begins when the server is at rest: a compaction after earlier writes would be charged to the reads that follow.
     pub(crate) fn run<C>(
         &self,
         processor_time: impl Fn() -> Result<Duration>,
@@ -68,7 +75,7 @@ impl Loop {
             Ok(took)
         };
         let client = &client;
-        let before = processor_time()?;
+        let before = wait_for_rest(&processor_time)?;
         let begun = Instant::now();
         let took: Result<Vec<Vec<Duration>>> = thread::scope(|scope| {
             let running: Vec<_> =
@@ -79,6 +86,24 @@ impl Loop {
         let mut took = took?.concat();
         took.sort_unstable();
         Ok(Driven { took, time, processor })
+    }
+}
+
+/// Waits until the server does little by itself, and returns its processor time.
+fn wait_for_rest(processor_time: impl Fn() -> Result<Duration>) -> Result<Duration> {
+    let begun = Instant::now();
+    let mut spent = processor_time()?;
+    loop {
+        thread::sleep(REST_TIME);
+        let now = processor_time()?;
+        if now - spent <= REST_PROCESSOR_MAX {
+            return Ok(now);
+        }
+        if begun.elapsed() >= REST_WAIT_MAX {
+            println!("a run begins beside work that the server does by itself");
+            return Ok(now);
+        }
+        spent = now;
     }
 }
 
