@@ -14,13 +14,14 @@ use super::{ChangeError, Changed, StepError, intent};
 use crate::limits::FREEZE_WITHIN;
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
-use crate::range::{Frozen, Range};
+use crate::range::{Frozen, Range, WarmRows};
 use crate::steps::Step;
 
 /// A range that its source is about to hand over: frozen, saved, still read.
 struct HandOver {
     range: Arc<Range>,
     frozen: Frozen,
+    warm: WarmRows,
     epoch: u64,
     high_water: Timestamp,
 }
@@ -47,14 +48,14 @@ pub(crate) async fn hand_over(
     hand_over.range.let_go();
     source.after(Step::LetGo, range).await;
     let taken = [taken];
-    Range::hand_over_rows(std::slice::from_ref(&hand_over.range), &taken);
+    hand_over.warm.hand_over(&taken);
     target.replace_in_set(&[], &taken);
     target.after(Step::Served, range).await;
     let published = intent::publish(maps, begun, |map: &RangeMap| map.move_done(range)).await;
     if matches!(published, Err(NotPublished::Overtaken)) {
         target.withdraw(&[range], &maps.current());
     }
-    let held_for = pass_on(source, hand_over);
+    let held_for = pass_on(source, hand_over.range, hand_over.frozen);
     let map = published.map_err(|why| why.of(range))?;
     target.after(Step::Published, range).await;
     Ok(Changed { map_version: map.version(), ranges: vec![range], held_for })
@@ -105,12 +106,12 @@ async fn release(source: &PartitionServer, begun: &RangeEntry) -> Result<HandOve
     if !frozen.settled(FREEZE_WITHIN).await {
         return Err(slow(begun.id));
     }
-    let epoch = range.epoch()?;
+    let (epoch, warm) = (range.epoch()?, WarmRows::of(std::slice::from_ref(&range)));
     // The target may have opened it by the time that something fails.
     frozen.seal();
     source.after(Step::Saved, begun.id).await;
     let high_water = range.inheritance().high_water;
-    Ok(HandOver { range, frozen, epoch, high_water })
+    Ok(HandOver { range, frozen, warm, epoch, high_water })
 }
 
 /// The target's step, and the commit point: opens the database, unless anybody has opened it since the source saved
@@ -131,10 +132,10 @@ async fn take(
 }
 
 /// The source's last step: sends on what it held. Returns how long that was.
-fn pass_on(source: &PartitionServer, hand_over: HandOver) -> Duration {
-    source.replace_in_set(&[Arc::clone(&hand_over.range)], &[]);
-    let held_for = hand_over.frozen.pass_on();
-    source.abandon(vec![hand_over.range]);
+fn pass_on(source: &PartitionServer, range: Arc<Range>, frozen: Frozen) -> Duration {
+    source.replace_in_set(&[Arc::clone(&range)], &[]);
+    let held_for = frozen.pass_on();
+    source.abandon(vec![range]);
     held_for
 }
 

@@ -20,7 +20,7 @@ use crate::error::with_causes;
 use crate::limits::{DECIDE_AGAIN_AFTER, DECIDE_ATTEMPTS_MAX};
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
-use crate::range::{Frozen, Inheritance, Range};
+use crate::range::{Frozen, Inheritance, Range, WarmRows};
 use crate::record_name::RecordName;
 use crate::steps::Step;
 
@@ -65,6 +65,7 @@ struct Walk<'a> {
     alone: Vec<OwnedMutexGuard<()>>,
     frozen: Vec<Frozen>,
     checkpoints: Vec<Uuid>,
+    warm: WarmRows,
     inheritance: Inheritance,
     heirs: Vec<Arc<Range>>,
     map_version: u64,
@@ -86,6 +87,7 @@ impl<'a> Walk<'a> {
             alone: Vec::new(),
             frozen: Vec::new(),
             checkpoints: Vec::new(),
+            warm: WarmRows::default(),
             inheritance: Inheritance::default(),
             heirs: Vec::new(),
             map_version: 0,
@@ -160,6 +162,7 @@ impl<'a> Walk<'a> {
 
     async fn retire(&mut self) -> Result<Saw, StepError> {
         self.checkpoints = parents::retire(&self.parents, self.record_name()).await?;
+        self.warm = WarmRows::of(&self.parents);
         self.after(Step::Retired).await;
         let inherited = self.parents.iter().map(|range| range.inheritance());
         self.inheritance = inherited.reduce(Inheritance::union).unwrap_or_default();
@@ -301,7 +304,7 @@ impl<'a> Walk<'a> {
         }
         // Nobody may read the old rows once a new one can be acknowledged.
         self.parents.iter().for_each(|range| range.let_go());
-        Range::hand_over_rows(&self.parents, &self.heirs);
+        std::mem::take(&mut self.warm).hand_over(&self.heirs);
         self.server.replace_in_set(&self.parents, &self.heirs);
         self.after(Step::Served).await;
         self.held_for = self.frozen.drain(..).map(Frozen::pass_on).max().unwrap_or_default();

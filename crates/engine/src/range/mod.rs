@@ -70,6 +70,7 @@ use timestamps::HighWater;
 use turns::Turns;
 pub(crate) use unflushed::Unsorted;
 pub use walk::{ScanEnd, Visit, Visitor};
+pub(crate) use warm::WarmRows;
 
 use crate::database::{self, DatabaseError, Databases, DroppedTables, LeaveOut, Place, database_path};
 use crate::lease::Lease;

@@ -63,14 +63,6 @@ impl Range {
         }
     }
 
-    /// The opening of its database that is there, or was the last before it was handed over.
-    pub(super) fn last_opening(&self) -> Option<Arc<Opening>> {
-        match &*self.state.read() {
-            State::Open(opening) | State::Gone { last: Some(opening) } => Some(Arc::clone(opening)),
-            _ => None,
-        }
-    }
-
     /// Whether the caller may answer with what it read from `opening`. Call this *after* reading: by then the range
     /// may have been handed over, its database opened again, or the server's lease may have run out.
     pub(super) fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {
@@ -127,8 +119,8 @@ impl Opening {
     pub(super) fn new(number: u64, db: Db, rows: &Arc<RowBudget>, file_reader: FileReader) -> Self {
         Self {
             number,
-            // Without a snapshot the database is closed already, and then no row is read.
-            replayed: db.snapshot().map_or(u64::MAX, |snapshot| snapshot.seq()),
+            // Without it the database is closed already, and then no row is read.
+            replayed: last_sequence(&db).unwrap_or(u64::MAX),
             file_reader,
             files: Mutex::default(),
             status: db.subscribe(),
@@ -137,6 +129,11 @@ impl Opening {
             unflushed: Unflushed::default(),
             rows: RowCache::new(rows),
         }
+    }
+
+    /// The sequence number of the last row that was written; `None` if the database is closed.
+    pub(super) fn last_sequence(&self) -> Option<u64> {
+        last_sequence(&self.db)
     }
 
     /// The sequence number up to which rows are durable.
@@ -156,4 +153,8 @@ impl Opening {
     pub(super) fn borrowed(&self) -> Borrowed {
         Borrowed::in_manifest(&self.status.borrow().current_manifest)
     }
+}
+
+fn last_sequence(db: &Db) -> Option<u64> {
+    db.snapshot().ok().map(|snapshot| snapshot.seq())
 }

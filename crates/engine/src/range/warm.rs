@@ -11,10 +11,14 @@
 //! are durable, and the new databases have the same rows. But another process may have opened a new database before, written
 //! to it, and lost it again. So each new database is asked whether it has a later row than the old ones. If it has one, its range
 //! takes nothing over.
+//!
+//! The rows are held from the time on when the last row of the old ranges is durable. When a move opens the database for the
+//! target, the source may see that it was opened elsewhere, and forgets it.
 
 use std::sync::Arc;
 
 use super::Range;
+use super::state::Opening;
 
 impl Range {
     /// Tells the cache that no client has ever written a row. The caller has just made the database, or has looked.
@@ -23,13 +27,29 @@ impl Range {
             opening.rows.begin_empty(self.keys());
         }
     }
+}
 
-    /// Hands the cached rows of `old` ranges over to the `new` ones that take their place. The old ranges are let go, the new
-    /// ones are open and not served yet. Both are in the order of their keys.
-    pub(crate) fn hand_over_rows(old: &[Arc<Self>], new: &[Arc<Self>]) {
-        let old: Vec<_> = old.iter().filter_map(|range| range.last_opening()).collect();
-        let newest = old.iter().map(|opening| opening.durable_sequence()).max().unwrap_or_default();
-        let known = old.iter().map(|opening| opening.rows.hand_over(opening.durable_sequence()));
+/// The rows in memory of ranges that others will take the place of.
+#[derive(Default)]
+pub(crate) struct WarmRows {
+    /// In the order of their keys.
+    old: Vec<Arc<Opening>>,
+    /// The sequence number of the last row of all of them.
+    newest: u64,
+}
+
+impl WarmRows {
+    /// Holds the cached rows of `ranges`, which are in the order of their keys. Their writes are held and durable.
+    pub(crate) fn of(ranges: &[Arc<Range>]) -> Self {
+        let old: Vec<_> = ranges.iter().filter_map(|range| range.open_now().ok()).collect();
+        let newest = old.iter().filter_map(|opening| opening.last_sequence()).max().unwrap_or_default();
+        Self { old, newest }
+    }
+
+    /// Gives the rows to the ranges that take the place of the old ones. The old ones answer no read any more. The new ones are
+    /// open and not served yet, and in the order of their keys.
+    pub(crate) fn hand_over(self, new: &[Arc<Range>]) {
+        let known = self.old.iter().map(|opening| opening.rows.hand_over(opening.durable_sequence()));
         let Some(mut known) = known.reduce(|mut lower, upper| {
             lower.append(upper);
             lower
@@ -40,7 +60,7 @@ impl Range {
             let mut own = known.split_off(range.keys().low());
             known = range.keys().high().map(|high| own.split_off(high)).unwrap_or_default();
             if let Ok(opening) = range.open_now()
-                && opening.replayed <= newest
+                && opening.replayed <= self.newest
             {
                 opening.rows.take_over(own);
             }
@@ -58,6 +78,7 @@ mod tests {
 
     use super::*;
     use crate::range::request::WriteRequest;
+    use crate::range::state::State;
 
     fn key(name: &str) -> Vec<u8> {
         [PartitionPrefix::catalogue("account").as_bytes(), name.as_bytes()].concat()
@@ -98,15 +119,16 @@ mod tests {
             old.begin_empty();
             write(&old, "a", "old").await;
             old.save().await.unwrap();
-            // Otherwise its supervisor may see that it was opened elsewhere, and then it has nothing to hand over.
-            old.let_go();
+            let rows = WarmRows::of(&[Arc::clone(&old)]);
             if writes_meanwhile {
                 let other = serve(old.opened_elsewhere().await);
                 write(&other, "a", "new").await;
                 other.close().await;
             }
             let new = serve(old.opened_elsewhere().await);
-            Range::hand_over_rows(&[Arc::clone(&old)], &[Arc::clone(&new)]);
+            // As its supervisor does when it sees that the database was opened elsewhere.
+            old.change_state(State::Fenced);
+            rows.hand_over(&[Arc::clone(&new)]);
             let expected = if writes_meanwhile { "new" } else { "old" };
             let known = (!writes_meanwhile).then(|| Some(Bytes::from(expected)));
             assert_eq!(in_memory(&new, "a"), known);
