@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::postgres::{PostgresServer, free_port, guard, unprivileged};
+use crate::postgres::{PORT_TRIALS_MAX, PostgresServer, free_port, guard, unprivileged};
 use crate::roles;
 
 /// Where Debian installs it.
@@ -21,7 +21,7 @@ pub struct Pooler {
     port: u16,
     process: Child,
     guard: Child,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Pooler {
@@ -33,6 +33,12 @@ impl Pooler {
 
     /// The same with more lines in the section `[pgbouncer]` of its settings.
     pub fn start_with(server: &PostgresServer, more: &str) -> Pooler {
+        let started = (0..PORT_TRIALS_MAX).find_map(|_| Pooler::try_start(server, more));
+        started.expect("pgbouncer finds a free port")
+    }
+
+    /// `None` if another program has taken the port in the meantime.
+    fn try_start(server: &PostgresServer, more: &str) -> Option<Pooler> {
         let directory = tempfile::Builder::new().prefix("rangehold-bouncer-").tempdir().expect("a directory");
         let port = free_port();
         let settings = format!(
@@ -59,9 +65,8 @@ impl Pooler {
             "kill -KILL \"$1\" 2> /dev/null; rm -rf \"$2\"",
             &[id.as_ref(), directory.path().as_os_str()],
         );
-        let pooler = Pooler { port, process, guard, _directory: directory };
-        pooler.wait_until_ready();
-        pooler
+        let mut pooler = Pooler { port, process, guard, directory };
+        pooler.wait_until_ready().then_some(pooler)
     }
 
     /// The port on 127.0.0.1.
@@ -69,14 +74,25 @@ impl Pooler {
         self.port
     }
 
-    fn wait_until_ready(&self) {
+    /// What the pooler has noted.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+    }
+
+    /// Waits until the pooler notes that it listens; an answer on its port could come from another program. Returns whether the
+    /// port was free.
+    fn wait_until_ready(&mut self) -> bool {
+        let listens = format!("listening on 127.0.0.1:{}", self.port);
         for _ in 0..READY_TRIALS_MAX {
-            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                return;
+            if self.log().contains(&listens) {
+                return true;
+            }
+            if self.process.try_wait().expect("a child can be waited for").is_some() {
+                return false;
             }
             std::thread::sleep(READY_PAUSE);
         }
-        panic!("pgbouncer is not ready");
+        panic!("pgbouncer is not ready:\n{}", self.log());
     }
 }
 

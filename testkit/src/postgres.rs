@@ -38,7 +38,7 @@ use crate::roles;
 /// ([`roles`](crate::roles)), and tests connect as others.
 const SUPERUSER: &str = "postgres";
 /// How often another port is tried if another program has taken the port in the meantime.
-const PORT_TRIALS_MAX: usize = 5;
+pub(crate) const PORT_TRIALS_MAX: usize = 5;
 /// How often a server is asked whether it is ready, and how long between: two minutes at most, since a
 /// busy machine recovers slowly.
 const READY_TRIALS_MAX: usize = 2400;
@@ -271,7 +271,7 @@ impl PostgresServer {
             if postmaster.try_wait().expect("a child can be waited for").is_some() {
                 return false;
             }
-            if self.is_ready() {
+            if self.is_ready(&postmaster) {
                 *self.running() = Some(postmaster);
                 return true;
             }
@@ -280,10 +280,12 @@ impl PostgresServer {
         panic!("the server is not ready:\n{}", self.log());
     }
 
-    fn is_ready(&self) -> bool {
-        let mut command = Command::new(binaries().join("pg_isready"));
-        let command = command.args(["-q", "-d", &self.address("postgres", SUPERUSER)]);
-        command.status().expect("pg_isready starts").success()
+    /// What the server says about itself in a file: the first line is its process, the eighth its status. An answer on its
+    /// port would not tell: another server may have taken the port, while this one still finds that out.
+    fn is_ready(&self, postmaster: &Child) -> bool {
+        let said = fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
+        let line = |at: usize| said.lines().nth(at).map(str::trim);
+        line(0) == Some(&postmaster.id().to_string()) && line(7) == Some("ready")
     }
 
     fn command(&self, program: &str) -> Command {

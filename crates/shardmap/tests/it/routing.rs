@@ -291,7 +291,8 @@ async fn two_programs_share_the_sessions_of_a_pooler() {
     };
     let (one, two) = tokio::join!(start(), start());
     for program in [one.unwrap(), two.unwrap()] {
-        assert!(program.status.success(), "{}", String::from_utf8_lossy(&program.stdout));
+        let said = String::from_utf8_lossy(&program.stdout);
+        assert!(program.status.success(), "{said}\nThe pooler noted:\n{}", pooler.log());
     }
     assert_eq!(map.count().await, 2 * 3 * 20 * 3);
 }
