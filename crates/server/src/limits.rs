@@ -62,9 +62,11 @@ pub const PIECE_BYTES: usize = 128 * 1024;
 pub const PIECE_WITHIN: Duration = Duration::from_secs(10);
 /// An upload of which nothing comes for this time is refused.
 pub const PIECE_QUIET_MAX: Duration = Duration::from_secs(60);
-/// The room of a download of an object that is read while it is sent: the blocks that are read ahead, and those that
-/// wait for the client.
-pub const DOWNLOAD_BYTES: usize = 512 * 1024;
+/// The most room of a download of an object that is read while it is sent: the blocks that are read ahead, those that are sent
+/// next, and those of which the connection still has the last.
+pub const DOWNLOAD_BYTES: usize = 768 * 1024;
+/// A download reads whole blocks: at its two ends at most so many bytes more than it sends.
+pub const DOWNLOAD_ENDS_BYTES: u64 = 128 * 1024;
 /// A resumable upload saves how far it is each time when so many bytes have come in one request.
 pub const UPLOAD_SAVED_EACH_BYTES: u64 = 16 << 20;
 /// The least room for bodies, and for replies, whatever their share of the memory is.

@@ -6,8 +6,9 @@ use std::pin::Pin as BoxPin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::stream::{BoxStream, Stream, StreamExt, try_unfold};
+use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
 use object_store::ObjectStoreExt;
+use object_store::path::Path;
 use rangehold_map::blob::Extent;
 
 use super::chunk::{self, BLOCK_BYTES};
@@ -17,14 +18,22 @@ use crate::error::Damaged;
 use crate::limits::BLOB_BLOCKS_AT_ONCE;
 use crate::store::{ObjectError, damaged_file};
 
-/// The bytes that were asked for, in pieces of at most 64 KiB. While it is there, its files are not deleted.
-pub struct BlobStream(BoxStream<'static, Result<Bytes, BlobError>>);
+/// How many runs of blocks are under way: while the client takes one, the next is read. Then 64 MiB come down in 32 ms, and
+/// with one run at a time in 39. Runs of eight blocks take 50 ms: they do not stay in the processor's cache.
+const READS_AT_ONCE: usize = 2;
+
+/// The bytes that were asked for, in pieces of at most 64 KiB. While it is there, its files are not deleted. The next blocks
+/// are read while the caller has the pieces of the last ones. Nothing follows an error.
+pub struct BlobStream {
+    pieces: BoxStream<'static, Result<Bytes, BlobError>>,
+    _pins: Vec<Pin>,
+}
 
 impl Stream for BlobStream {
     type Item = Result<Bytes, BlobError>;
 
     fn poll_next(mut self: BoxPin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_next_unpin(context)
+        self.pieces.poll_next_unpin(context)
     }
 }
 
@@ -39,15 +48,12 @@ impl Blobs {
             pins.push(self.0.in_use.pin(blob));
             self.check_alive(blob).await?;
         }
-        let reading = Reading {
-            blobs: self.clone(),
-            _pins: pins,
-            extents: part.iter().copied().collect(),
-            at,
-            left: bytes.end.saturating_sub(bytes.start),
-            ready: VecDeque::new(),
-        };
-        Ok(BlobStream(try_unfold(reading, Reading::next).boxed()))
+        let left = bytes.end.saturating_sub(bytes.start);
+        let runs = Runs { extents: part.iter().copied().collect(), at, left };
+        let blobs = self.clone();
+        let read = stream::iter(runs).map(move |run| run.read(blobs.clone())).buffered(READS_AT_ONCE);
+        let pieces = read.map_ok(|pieces| stream::iter(pieces.into_iter().map(Ok))).try_flatten();
+        Ok(BlobStream { pieces: pieces.boxed(), _pins: pins })
     }
 }
 
@@ -66,46 +72,58 @@ fn part_of<'a>(extents: &'a [Extent], bytes: &Range<u64>) -> (&'a [Extent], u64)
     (&extents[first..last], bytes.start.saturating_sub(before))
 }
 
-struct Reading {
-    blobs: Blobs,
-    _pins: Vec<Pin>,
+/// What is still to be read, run by run.
+struct Runs {
     extents: VecDeque<Extent>,
     /// Where to go on in the first of the extents.
     at: u64,
     left: u64,
-    /// Pieces that were read and checked.
-    ready: VecDeque<Bytes>,
 }
 
-impl Reading {
-    async fn next(mut self) -> Result<Option<(Bytes, Self)>, BlobError> {
-        loop {
-            if let Some(piece) = self.ready.pop_front() {
-                return Ok(Some((piece, self)));
-            }
-            let Some(extent) = self.extents.front().copied().filter(|_| self.left > 0) else {
-                return Ok(None);
-            };
-            if self.at == extent.bytes {
-                self.extents.pop_front();
-                self.at = 0;
-                continue;
-            }
-            self.read_blocks(&extent).await?;
-        }
-    }
+/// Some blocks of one chunk that are read at once, and the bytes of them that are wanted.
+struct Run {
+    path: Path,
+    chunk_bytes: u64,
+    blocks: Range<u64>,
+    /// Bytes of the first block before the first that is wanted.
+    skipped: u64,
+    wanted: u64,
+}
 
-    /// Reads the next blocks, all of one chunk.
-    async fn read_blocks(&mut self, extent: &Extent) -> Result<(), BlobError> {
+impl Iterator for Runs {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        while self.extents.front().is_some_and(|extent| self.at == extent.bytes) {
+            self.extents.pop_front();
+            self.at = 0;
+        }
+        let extent = self.extents.front().filter(|_| self.left > 0)?;
         let size = u64::from(extent.chunk_bytes);
         let (index, from) = (self.at / size, self.at % size);
         let chunk_bytes = size.min(extent.bytes - index * size);
         let first = from / BLOCK_BYTES;
-        let wanted = chunk_bytes.min(from.saturating_add(self.left)).div_ceil(BLOCK_BYTES);
-        let blocks = first..wanted.min(first + BLOB_BLOCKS_AT_ONCE);
+        let end =
+            chunk_bytes.min(from.saturating_add(self.left)).min((first + BLOB_BLOCKS_AT_ONCE) * BLOCK_BYTES);
         let number = u32::try_from(u64::from(extent.first) + index).expect("chunks have numbers of 32 bits");
-        let path = chunk::path_of(extent.blob, number);
-        let read = self.blobs.objects().get_range(&path, chunk::in_file(blocks.clone(), chunk_bytes)).await;
+        let run = Run {
+            path: chunk::path_of(extent.blob, number),
+            chunk_bytes,
+            blocks: first..end.div_ceil(BLOCK_BYTES),
+            skipped: from % BLOCK_BYTES,
+            wanted: end - from,
+        };
+        self.at += run.wanted;
+        self.left -= run.wanted;
+        Some(run)
+    }
+}
+
+impl Run {
+    /// Reads the blocks and checks them. Returns the bytes that are wanted, in a piece for each block.
+    async fn read(self, blobs: Blobs) -> Result<Vec<Bytes>, BlobError> {
+        let Self { path, chunk_bytes, blocks, mut skipped, mut wanted } = self;
+        let read = blobs.objects().get_range(&path, chunk::in_file(blocks.clone(), chunk_bytes)).await;
         let mut bytes = read.map_err(|error| match (&error, damaged_file(&error)) {
             (_, Some(file)) => BlobError::Damaged(Damaged::new(file.clone())),
             (object_store::Error::NotFound { .. }, None) => {
@@ -113,7 +131,7 @@ impl Reading {
             }
             _ => ObjectError::while_doing("reading", &path)(error).into(),
         })?;
-        let mut skipped = from % BLOCK_BYTES;
+        let mut pieces = Vec::new();
         for block in blocks {
             let damaged = || Damaged::new(format!("{path}: the checksum of block {block} does not fit"));
             let mut piece = chunk::take_block(&mut bytes).ok_or_else(damaged)?;
@@ -122,11 +140,13 @@ impl Reading {
             }
             piece = piece.split_off(skipped as usize);
             skipped = 0;
-            piece.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
-            self.at += piece.len() as u64;
-            self.left -= piece.len() as u64;
-            self.ready.push_back(piece);
+            piece.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+            wanted -= piece.len() as u64;
+            pieces.push(piece);
         }
-        Ok(())
+        if wanted > 0 {
+            return Err(Damaged::new(format!("{path} is {wanted} bytes shorter than an object needs")).into());
+        }
+        Ok(pieces)
     }
 }

@@ -181,7 +181,9 @@ impl ObjectService {
             other => other.map_err(Failure::from)?,
         };
         let until = Instant::now() + limits::ROOM_WITHIN;
-        let place = self.replies.place(tenant, limits::DOWNLOAD_BYTES, until).await.map_err(Failure::from)?;
+        let read = usize::try_from(length.saturating_add(limits::DOWNLOAD_ENDS_BYTES)).unwrap_or(usize::MAX);
+        let room = read.min(limits::DOWNLOAD_BYTES);
+        let place = self.replies.place(tenant, room, until).await.map_err(Failure::from)?;
         let pieces = pieces.map(move |piece| {
             let _held = &place;
             piece.map_err(std::io::Error::other)
