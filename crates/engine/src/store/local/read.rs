@@ -23,6 +23,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use object_store::ObjectMeta;
 use object_store::path::Path;
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 
 use super::super::damage::Damage;
 use super::super::limits::{CHECKED_PIECE_BYTES, OPEN_FILES_MAX};
@@ -120,8 +122,17 @@ impl SealedFile {
     /// Reads a range, which must be within the payload. The bytes are not checked here.
     pub(super) fn read(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
         let len = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
-        let mut bytes = vec![0; len];
-        read_exact(&self.file, &mut bytes, self.start + range.start)?;
+        let (mut bytes, start) = (Vec::with_capacity(len), self.start + range.start);
+        // Into memory that was not set to zero before.
+        while bytes.len() < len {
+            let at = start + bytes.len() as u64;
+            match rustix::io::pread(&self.file, spare_capacity(&mut bytes), at) {
+                Ok(0) => return Err(ReadError::Damaged(Damage::Shrunk)),
+                Ok(_) => {}
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(read_failed(error.into())),
+            }
+        }
         Ok(bytes.into())
     }
 
@@ -154,15 +165,19 @@ fn read_seal(file: &File, start: u64, len: u64) -> Result<Seal, ReadError> {
     Seal::open(len, end).map_err(ReadError::Damaged)
 }
 
+fn read_exact(file: &File, bytes: &mut [u8], at: u64) -> Result<(), ReadError> {
+    file.read_exact_at(bytes, at).map_err(read_failed)
+}
+
 /// Bytes that the disk cannot read, or no longer has, count as damaged: trying again will not bring them
 /// back.
-fn read_exact(file: &File, bytes: &mut [u8], at: u64) -> Result<(), ReadError> {
+fn read_failed(error: io::Error) -> ReadError {
     const EIO: i32 = 5;
-    file.read_exact_at(bytes, at).map_err(|error| match error.kind() {
+    match error.kind() {
         io::ErrorKind::UnexpectedEof => ReadError::Damaged(Damage::Shrunk),
         _ if error.raw_os_error() == Some(EIO) => ReadError::Damaged(Damage::Unreadable(EIO)),
         _ => ReadError::Io(error),
-    })
+    }
 }
 
 /// An ETag that differs whenever the object is replaced. It holds the inode and the time. Since both may be
