@@ -385,6 +385,8 @@ pub(crate) mod objects {
                             break;
                         }
                         put(&server, &format!("{number}/{}", upload % 4), upload).await;
+                        // Nothing is deleted while a copy is made. Without a pause it would get longer and longer.
+                        tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 })
             })
