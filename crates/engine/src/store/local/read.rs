@@ -133,6 +133,8 @@ impl SealedFile {
                 Err(error) => return Err(read_failed(error.into())),
             }
         }
+        // The memory may have been larger.
+        bytes.truncate(len);
         Ok(bytes.into())
     }
 
