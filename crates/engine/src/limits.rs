@@ -267,7 +267,7 @@ pub(crate) const BLOB_ROWS_WITHIN: Duration = Duration::from_secs(30);
 /// and each other part at most so many. A writer of a blob keeps less than this of the beginning of a chunk, and later less
 /// than a block of 64 KiB.
 pub(crate) const BLOB_PART_BYTES: usize = 256 << 10;
-/// How many blocks of 64 KiB a download reads at once.
+/// How many blocks of 64 KiB one read of a download or of a copy has.
 pub(crate) const BLOB_BLOCKS_AT_ONCE: u64 = 4;
 /// How often dead blobs are looked at that could not be deleted.
 pub(crate) const BLOB_BURIAL_POLL: Duration = Duration::from_secs(60);

@@ -34,6 +34,9 @@ pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 pub const HTTP2_STREAMS_MAX: u32 = 100;
 /// The most HTTP/2 streams that a client may open and reset before its connection is closed.
 pub const HTTP2_RESETS_MAX: usize = 64;
+/// The bytes of a reply over HTTP/2 that the connection keeps until they are sent, beyond the last piece that it took: at most two
+/// pieces of a download.
+pub const HTTP2_SEND_BYTES_MAX: usize = 128 * 1024;
 /// Request bodies may take this part of the process's memory: one in so many bytes.
 pub const BODIES_SHARE_OF_MEMORY: u64 = 8;
 /// A body of fewer bytes is small: it does not stand in line behind large ones.
@@ -62,10 +65,10 @@ pub const PIECE_BYTES: usize = 128 * 1024;
 pub const PIECE_WITHIN: Duration = Duration::from_secs(10);
 /// An upload of which nothing comes for this time is refused.
 pub const PIECE_QUIET_MAX: Duration = Duration::from_secs(60);
-/// The most room of a download of an object that is read while it is sent: the blocks that are read ahead, those that are sent
-/// next, and those of which the connection still has the last.
+/// The most room that a download takes while it is sent: three runs of four blocks of 64 KiB. One is read, one is given to the
+/// connection, and of one the connection still has the end.
 pub const DOWNLOAD_BYTES: usize = 768 * 1024;
-/// A download reads whole blocks: at its two ends at most so many bytes more than it sends.
+/// A download reads whole blocks, so it reads at most so many bytes more than it sends.
 pub const DOWNLOAD_ENDS_BYTES: u64 = 128 * 1024;
 /// A resumable upload saves how far it is each time when so many bytes have come in one request.
 pub const UPLOAD_SAVED_EACH_BYTES: u64 = 16 << 20;

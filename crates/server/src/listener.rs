@@ -172,6 +172,7 @@ where
         .max_pending_accept_reset_streams(limits::HTTP2_RESETS_MAX)
         .max_local_error_reset_streams(limits::HTTP2_RESETS_MAX)
         .max_header_list_size(limits::HEADER_BYTES_MAX as u32)
+        .max_send_buf_size(limits::HTTP2_SEND_BYTES_MAX)
         .auto_date_header(false);
     let serving = builder.serve_connection(TokioIo::new(stream), service);
     tokio::select! {
@@ -229,6 +230,7 @@ where
         .max_pending_accept_reset_streams(limits::HTTP2_RESETS_MAX)
         .max_local_error_reset_streams(limits::HTTP2_RESETS_MAX)
         .max_header_list_size(limits::HEADER_BYTES_MAX as u32)
+        .max_send_buf_size(limits::HTTP2_SEND_BYTES_MAX)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
     end_or_quiet(peer, &activity, watcher.watch(serving)).await;

@@ -34,7 +34,7 @@ pub(crate) async fn hand_over(
     begun: &RangeEntry,
 ) -> Result<Changed, ChangeError> {
     let range = begun.id;
-    let hand_over = match release(source, begun).await {
+    let mut hand_over = match release(source, begun).await {
         Ok(hand_over) => hand_over,
         Err(error) => return Err(undo(maps, source, begun, error).await),
     };
@@ -48,14 +48,14 @@ pub(crate) async fn hand_over(
     hand_over.range.let_go();
     source.after(Step::LetGo, range).await;
     let taken = [taken];
-    hand_over.warm.hand_over(&taken);
+    std::mem::take(&mut hand_over.warm).hand_over(&taken);
     target.replace_in_set(&[], &taken);
     target.after(Step::Served, range).await;
     let published = intent::publish(maps, begun, |map: &RangeMap| map.move_done(range)).await;
     if matches!(published, Err(NotPublished::Overtaken)) {
         target.withdraw(&[range], &maps.current());
     }
-    let held_for = pass_on(source, hand_over.range, hand_over.frozen);
+    let held_for = pass_on(source, hand_over);
     let map = published.map_err(|why| why.of(range))?;
     target.after(Step::Published, range).await;
     Ok(Changed { map_version: map.version(), ranges: vec![range], held_for })
@@ -132,10 +132,10 @@ async fn take(
 }
 
 /// The source's last step: sends on what it held. Returns how long that was.
-fn pass_on(source: &PartitionServer, range: Arc<Range>, frozen: Frozen) -> Duration {
-    source.replace_in_set(&[Arc::clone(&range)], &[]);
-    let held_for = frozen.pass_on();
-    source.abandon(vec![range]);
+fn pass_on(source: &PartitionServer, hand_over: HandOver) -> Duration {
+    source.replace_in_set(&[Arc::clone(&hand_over.range)], &[]);
+    let held_for = hand_over.frozen.pass_on();
+    source.abandon(vec![hand_over.range]);
     held_for
 }
 

@@ -162,7 +162,6 @@ impl<'a> Walk<'a> {
 
     async fn retire(&mut self) -> Result<Saw, StepError> {
         self.checkpoints = parents::retire(&self.parents, self.record_name()).await?;
-        self.warm = WarmRows::of(&self.parents);
         self.after(Step::Retired).await;
         let inherited = self.parents.iter().map(|range| range.inheritance());
         self.inheritance = inherited.reduce(Inheritance::union).unwrap_or_default();
@@ -171,6 +170,8 @@ impl<'a> Walk<'a> {
 
     async fn make_heirs(&mut self) -> Result<Saw, StepError> {
         let attempt = heirs::make(self.server, &self.change, &self.parents, &self.checkpoints).await?;
+        // Not before: a second attempt to make the heirs retires the parents again, by another row.
+        self.warm = WarmRows::of(&self.parents);
         self.after(Step::Cloned).await;
         Ok(Saw::Made(attempt))
     }
@@ -341,6 +342,7 @@ impl<'a> Walk<'a> {
 
     async fn unretire(&mut self) -> Result<Saw, StepError> {
         parents::unretire(&self.parents).await?;
+        self.warm = WarmRows::default();
         self.after(Step::Restored).await;
         self.frozen.drain(..).for_each(Frozen::open);
         Ok(Saw::Worked)

@@ -119,7 +119,7 @@ impl Opening {
     pub(super) fn new(number: u64, db: Db, rows: &Arc<RowBudget>, file_reader: FileReader) -> Self {
         Self {
             number,
-            // Without it the database is closed already, and then no row is read.
+            // Nothing if the database is closed already; then no row is read.
             replayed: last_sequence(&db).unwrap_or(u64::MAX),
             file_reader,
             files: Mutex::default(),
@@ -129,11 +129,6 @@ impl Opening {
             unflushed: Unflushed::default(),
             rows: RowCache::new(rows),
         }
-    }
-
-    /// The sequence number of the last row that was written; `None` if the database is closed.
-    pub(super) fn last_sequence(&self) -> Option<u64> {
-        last_sequence(&self.db)
     }
 
     /// The sequence number up to which rows are durable.
@@ -155,6 +150,7 @@ impl Opening {
     }
 }
 
-fn last_sequence(db: &Db) -> Option<u64> {
+/// The sequence number of the last row that was written; `None` if the database is closed.
+pub(super) fn last_sequence(db: &Db) -> Option<u64> {
     db.snapshot().ok().map(|snapshot| snapshot.seq())
 }

@@ -12,13 +12,13 @@
 //! to it, and lost it again. So each new database is asked whether it has a later row than the old ones. If it has one, its range
 //! takes nothing over.
 //!
-//! The rows are held from the time on when the last row of the old ranges is durable. When a move opens the database for the
-//! target, the source may see that it was opened elsewhere, and forgets it.
+//! A change holds the rows as soon as the last row of the old ranges is durable. A move then opens the database for its target.
+//! The source may see that somebody else has opened the database: it forgets its opening, and the rows in it.
 
 use std::sync::Arc;
 
 use super::Range;
-use super::state::Opening;
+use super::state::{Opening, last_sequence};
 
 impl Range {
     /// Tells the cache that no client has ever written a row. The caller has just made the database, or has looked.
@@ -34,7 +34,7 @@ impl Range {
 pub(crate) struct WarmRows {
     /// In the order of their keys.
     old: Vec<Arc<Opening>>,
-    /// The sequence number of the last row of all of them.
+    /// The greatest sequence number of their rows.
     newest: u64,
 }
 
@@ -42,7 +42,7 @@ impl WarmRows {
     /// Holds the cached rows of `ranges`, which are in the order of their keys. Their writes are held and durable.
     pub(crate) fn of(ranges: &[Arc<Range>]) -> Self {
         let old: Vec<_> = ranges.iter().filter_map(|range| range.open_now().ok()).collect();
-        let newest = old.iter().filter_map(|opening| opening.last_sequence()).max().unwrap_or_default();
+        let newest = old.iter().filter_map(|opening| last_sequence(&opening.db)).max().unwrap_or_default();
         Self { old, newest }
     }
 

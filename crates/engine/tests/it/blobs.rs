@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use crate::support::{Gate, Passage, memory, open, open_gated, simulated, start};
 use bytes::Bytes;
 use futures::TryStreamExt;
-use object_store::ObjectStore;
 use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 use rangehold_engine::blob::{AuditCursor, BlobError, Blobs, Hold, crc32c_of};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{BlobHook, BlobStep, Clock, Node, Options};
@@ -59,6 +59,27 @@ async fn audit(blobs: &Blobs, living: &[&str]) {
         cursor = blobs.audit(&from, names).await.unwrap().next;
     }
     blobs.audit_files().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_download_ends_with_the_first_block_that_is_damaged() {
+    let objects = memory();
+    let node = open(&objects, simulated(&Clock::manual(start()))).await;
+    let whole = payload(2_000_000);
+    let extents = put(node.blobs(), "u", &whole).await;
+    let file = Path::from(files(&objects).await.remove(0));
+    let mut bytes = objects.get(&file).await.unwrap().bytes().await.unwrap().to_vec();
+    bytes[600_000] ^= 1;
+    objects.put(&file, bytes.into()).await.unwrap();
+    let mut download = node.blobs().read(&extents, 0..2_000_000).await.unwrap();
+    let mut found = Vec::new();
+    while let Ok(piece) = download.try_next().await {
+        found.extend_from_slice(&piece.expect("the damage is told"));
+    }
+    assert!(found.len() < 600_000 && whole.starts_with(&found));
+    assert!(download.try_next().await.unwrap().is_none());
+    drop(download);
+    node.close().await;
 }
 
 #[tokio::test(start_paused = true)]

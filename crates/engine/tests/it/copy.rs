@@ -385,7 +385,7 @@ pub(crate) mod objects {
                             break;
                         }
                         put(&server, &format!("{number}/{}", upload % 4), upload).await;
-                        // Nothing is deleted while a copy is made. Without a pause it would get longer and longer.
+                        // Nothing is deleted while a copy is made. Without a pause each copy would take longer than the one before.
                         tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 })

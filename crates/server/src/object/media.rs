@@ -151,7 +151,7 @@ impl ObjectService {
             // The connection leaves a length of nothing out of the answer to a HEAD, and clients want it.
             reply.set("Content-Length", "0");
         }
-        let content = self.pieces(exchange.tenant, content, selected.range).await?;
+        let content = self.pieces(exchange.tenant, content, selected.range, selected.unpacked).await?;
         let content = match (selected.unpacked, content) {
             (false, content) => content,
             (true, Content::Whole(bytes)) => Content::Unmeasured(gunzip(stream::iter([Ok(bytes)]).boxed())),
@@ -164,12 +164,14 @@ impl ObjectService {
         Ok(reply)
     }
 
-    /// The bytes of a content in a range, whole or as they are read.
+    /// The bytes of a content in a range, whole or as they are read. A small content that will be decompressed needs as much room as
+    /// a large one.
     pub(super) async fn pieces(
         &self,
         tenant: Tenant,
         content: Stored,
         range: Range<u64>,
+        unpacked: bool,
     ) -> Result<Content, MediaError> {
         let extents = match content {
             Stored::Inline(bytes) => return Ok(Content::Whole(slice(&bytes, &range)?)),
@@ -182,7 +184,7 @@ impl ObjectService {
         };
         let until = Instant::now() + limits::ROOM_WITHIN;
         let read = usize::try_from(length.saturating_add(limits::DOWNLOAD_ENDS_BYTES)).unwrap_or(usize::MAX);
-        let room = read.min(limits::DOWNLOAD_BYTES);
+        let room = if unpacked { limits::DOWNLOAD_BYTES } else { read.min(limits::DOWNLOAD_BYTES) };
         let place = self.replies.place(tenant, room, until).await.map_err(Failure::from)?;
         let pieces = pieces.map(move |piece| {
             let _held = &place;

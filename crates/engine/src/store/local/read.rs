@@ -133,7 +133,7 @@ impl SealedFile {
                 Err(error) => return Err(read_failed(error.into())),
             }
         }
-        // The memory may have been larger.
+        // The vector may have more room than was asked for, and a read fills all of it.
         bytes.truncate(len);
         Ok(bytes.into())
     }

@@ -170,7 +170,7 @@ impl GrpcApi<'_> {
         if range.is_empty() {
             return Ok(Chunks { pieces: futures::stream::empty().boxed(), rest: Bytes::new() });
         }
-        let content = self.pieces(exchange.tenant, opened.content.clone(), range).await?;
+        let content = self.pieces(exchange.tenant, opened.content.clone(), range, false).await?;
         let pieces = match opened.meter.clone().over(content) {
             Content::Whole(bytes) => futures::stream::iter([Ok(bytes)]).boxed(),
             Content::Stream(_, pieces) | Content::Unmeasured(pieces) => pieces,
