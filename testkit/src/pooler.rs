@@ -33,12 +33,18 @@ impl Pooler {
 
     /// The same with more lines in the section `[pgbouncer]` of its settings.
     pub fn start_with(server: &PostgresServer, more: &str) -> Pooler {
-        let started = (0..PORT_TRIALS_MAX).find_map(|_| Pooler::try_start(server, more));
-        started.expect("pgbouncer finds a free port")
+        let mut log = String::new();
+        for _ in 0..PORT_TRIALS_MAX {
+            match Pooler::try_start(server, more) {
+                Ok(pooler) => return pooler,
+                Err(noted) => log = noted,
+            }
+        }
+        panic!("pgbouncer did not start:\n{log}");
     }
 
-    /// `None` if another program has taken the port in the meantime.
-    fn try_start(server: &PostgresServer, more: &str) -> Option<Pooler> {
+    /// Starts it at a port that was free just before. If it ends, returns what it has noted: another program may have taken the port.
+    fn try_start(server: &PostgresServer, more: &str) -> Result<Pooler, String> {
         let directory = tempfile::Builder::new().prefix("rangehold-bouncer-").tempdir().expect("a directory");
         let port = free_port();
         let settings = format!(
@@ -66,7 +72,7 @@ impl Pooler {
             &[id.as_ref(), directory.path().as_os_str()],
         );
         let mut pooler = Pooler { port, process, guard, directory };
-        pooler.wait_until_ready().then_some(pooler)
+        if pooler.wait_until_ready() { Ok(pooler) } else { Err(pooler.log()) }
     }
 
     /// The port on 127.0.0.1.
@@ -79,8 +85,8 @@ impl Pooler {
         fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
-    /// Waits until the pooler notes that it listens; an answer on its port could come from another program. Returns whether the
-    /// port was free.
+    /// Waits until the pooler notes that it listens; an answer on its port could come from another program. Returns `false` if the
+    /// pooler has ended.
     fn wait_until_ready(&mut self) -> bool {
         let listens = format!("listening on 127.0.0.1:{}", self.port);
         for _ in 0..READY_TRIALS_MAX {

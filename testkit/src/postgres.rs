@@ -281,7 +281,7 @@ impl PostgresServer {
     }
 
     /// What the server says about itself in a file: the first line is its process, the eighth its status. An answer on its
-    /// port would not tell: another server may have taken the port, while this one still finds that out.
+    /// port would not tell: another server may have taken the port, and this one has not noticed yet.
     fn is_ready(&self, postmaster: &Child) -> bool {
         let said = fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
         let line = |at: usize| said.lines().nth(at).map(str::trim);
