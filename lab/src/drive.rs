@@ -8,10 +8,10 @@ use anyhow::Result;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// A server is at rest if it used at most [`REST_PROCESSOR_MAX`] of processor time within this time.
+/// Servers are at rest if they used at most [`REST_PROCESSOR_MAX`] of processor time within this time.
 const REST_TIME: Duration = Duration::from_millis(300);
 const REST_PROCESSOR_MAX: Duration = Duration::from_millis(30);
-/// A run waits at most so long for a server that is not at rest.
+/// A run waits at most so long for them.
 const REST_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// What one run of an operation showed.
@@ -52,8 +52,8 @@ pub(crate) struct Loop {
 
 impl Loop {
     /// Runs the clients. Each has what `connect` makes, and calls `operate` again and again with the number of the operation
-    /// in the run. `processor_time` is that of the server. It includes what the server does by itself meanwhile, so the run
-    /// begins when the server is at rest: a compaction after earlier writes would be charged to the reads that follow.
+    /// in the run. `processor_time` is that of the server. It includes what the server does by itself meanwhile, so
+    /// [wait](wait_for_rest) before.
     pub(crate) fn run<C>(
         &self,
         processor_time: impl Fn() -> Result<Duration>,
@@ -75,7 +75,7 @@ impl Loop {
             Ok(took)
         };
         let client = &client;
-        let before = wait_for_rest(&processor_time)?;
+        let before = processor_time()?;
         let begun = Instant::now();
         let took: Result<Vec<Vec<Duration>>> = thread::scope(|scope| {
             let running: Vec<_> =
@@ -89,19 +89,20 @@ impl Loop {
     }
 }
 
-/// Waits until the server does little by itself, and returns its processor time.
-fn wait_for_rest(processor_time: impl Fn() -> Result<Duration>) -> Result<Duration> {
+/// Waits until the servers do little by themselves. Otherwise a compaction after earlier writes would be charged to the reads that
+/// follow, and would slow the server whose turn is next. `processor_time` is that of all servers that are compared.
+pub(crate) fn wait_for_rest(processor_time: impl Fn() -> Result<Duration>) -> Result<()> {
     let begun = Instant::now();
     let mut spent = processor_time()?;
     loop {
         thread::sleep(REST_TIME);
         let now = processor_time()?;
         if now - spent <= REST_PROCESSOR_MAX {
-            return Ok(now);
+            return Ok(());
         }
         if begun.elapsed() >= REST_WAIT_MAX {
-            println!("a run begins beside work that the server does by itself");
-            return Ok(now);
+            println!("a server is not at rest; the run begins all the same");
+            return Ok(());
         }
         spent = now;
     }

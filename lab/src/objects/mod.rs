@@ -154,8 +154,11 @@ impl Runs {
         };
         let connect = || Clients::connect(servers.tables.address, servers.objects.objects);
         let spent = || servers.of(operation).processor_time();
+        let all = || Ok(servers.tables.processor_time()? + servers.objects.processor_time()?);
+        drive::wait_for_rest(all)?;
         self.ours.push(clients.run(spent, connect, carry_out(false))?);
         if let Some(peer) = arguments.peer.filter(|_| operation.is_about_objects()) {
+            drive::wait_for_rest(all)?;
             let connect = || Clients::connect(servers.tables.address, peer);
             let driven = clients.run(|| Ok(Duration::ZERO), connect, carry_out(true));
             self.peer.push(driven.context("the peer")?);

@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use rangehold_testkit::client::{Client, Credential};
 
 use crate::bench::{Build, mib};
-use crate::drive::{Driven, Loop, median};
+use crate::drive::{Driven, Loop, median, wait_for_rest};
 pub(crate) use floor::serve as floor;
 use peer::{Peer, PeerKind};
 use workload::{Turn, Workload};
@@ -70,7 +70,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for round in 0..arguments.rounds {
         for (index, workload) in workloads.iter().enumerate() {
             let clients = arguments.clients.unwrap_or(workload.clients());
-            for (peer, runs) in &mut peers {
+            for at in 0..peers.len() {
+                wait_for_rest(|| peers.iter().map(|(peer, _)| peer.processor_time()).sum())?;
+                let (peer, runs) = &mut peers[at];
                 if peer.kind != PeerKind::Floor || *workload == Workload::Get {
                     let clients = Loop { clients, time: seconds, round };
                     let driven = drive(peer, *workload, &clients, arguments.entities);
