@@ -71,9 +71,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         for (index, workload) in workloads.iter().enumerate() {
             let clients = arguments.clients.unwrap_or(workload.clients());
             for at in 0..peers.len() {
-                wait_for_rest(|| peers.iter().map(|(peer, _)| peer.processor_time()).sum())?;
-                let (peer, runs) = &mut peers[at];
-                if peer.kind != PeerKind::Floor || *workload == Workload::Get {
+                if peers[at].0.kind != PeerKind::Floor || *workload == Workload::Get {
+                    wait_for_rest(|| peers.iter().map(|(peer, _)| peer.processor_time()).sum())?;
+                    let (peer, runs) = &mut peers[at];
                     let clients = Loop { clients, time: seconds, round };
                     let driven = drive(peer, *workload, &clients, arguments.entities);
                     let what = || format!("{} at {}", workload.label(), peer.kind.label());
