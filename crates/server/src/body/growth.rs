@@ -15,6 +15,7 @@
 //! any more. And a body remains the finisher until it is complete; otherwise two bodies can fill the reserve
 //! together.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub(super) struct Growth {
     queue: Queue,
     /// What is shared, and the reserve.
     room: usize,
+    /// What only the finisher may use.
+    reserve: usize,
     bodies: BTreeMap<Ticket, Body>,
     finisher: Option<Ticket>,
     /// When slow bodies were last looked for.
@@ -65,6 +68,7 @@ impl Growth {
         Self {
             queue: Queue::for_room(shared),
             room: shared + reserve,
+            reserve,
             bodies: BTreeMap::new(),
             finisher: None,
             looked: Duration::ZERO,
@@ -128,9 +132,13 @@ impl Growth {
         going_on
     }
 
-    /// Refuses a body that is too slow and keeps others waiting: the oldest one in the account that holds the most, or
-    /// the finisher. It refuses one at a time, since the room of one may be enough, and looks at most once each
-    /// [`BODY_PACE_LOOKED_AT_EVERY`]. Returns the body that it refused.
+    /// Refuses a body that is too slow and keeps others waiting, and returns it. The finisher comes first, since nobody
+    /// else gets the reserve before it ends; then, in the account that holds the most, the body that holds the most, or the
+    /// oldest of several. It refuses one at a time, since the room of one may be enough, and looks at most once each
+    /// [`BODY_PACE_LOOKED_AT_EVERY`].
+    ///
+    /// A finisher that is refused costs its account the whole reserve, which nobody could use meanwhile. Otherwise one body
+    /// after the other of an account whose clients have stopped becomes the finisher.
     pub(super) fn refuse_slow(&mut self, now: Duration) -> Option<Ticket> {
         if !self.queue.any_waits() || now < self.looked + BODY_PACE_LOOKED_AT_EVERY {
             return None;
@@ -139,11 +147,19 @@ impl Growth {
         if self.bodies.values().any(|body| body.state == State::TooSlow) {
             return None;
         }
-        let most = self.bodies.keys().map(|ticket| self.queue.held_by_group(*ticket)).max()?;
-        let holds_the_most =
-            |ticket: &Ticket| self.queue.held_by(*ticket) > 0 && self.queue.held_by_group(*ticket) == most;
-        let mut slow = self.bodies.iter().filter(|(_, body)| body.is_behind(now)).map(|(ticket, _)| *ticket);
-        let slow = slow.find(|ticket| self.finisher == Some(*ticket) || holds_the_most(ticket))?;
+        let is_behind = |ticket: &Ticket| self.bodies[ticket].is_behind(now);
+        let slow = if let Some(finisher) = self.finisher.filter(is_behind) {
+            self.queue.charge(finisher, self.reserve as u64);
+            finisher
+        } else {
+            let most = self.bodies.keys().map(|ticket| self.queue.held_by_group(*ticket)).max()?;
+            let holds_the_most = |ticket: &Ticket| {
+                self.queue.held_by(*ticket) > 0 && self.queue.held_by_group(*ticket) == most
+            };
+            let slow =
+                self.bodies.keys().copied().filter(|ticket| is_behind(ticket) && holds_the_most(ticket));
+            slow.max_by_key(|ticket| (self.queue.held_by(*ticket), Reverse(*ticket)))?
+        };
         self.body(slow).state = State::TooSlow;
         Some(slow)
     }

@@ -67,6 +67,41 @@ fn a_slow_finisher_is_refused_only_while_others_wait_and_then_the_next_one_finis
 }
 
 #[test]
+fn a_slow_finisher_is_refused_before_older_slow_bodies_and_its_account_stands_back() {
+    let mut growth = Growth::new(SHARED, RESERVE);
+    let greedy: Vec<Ticket> = (0..50).map(|_| begin(&mut growth, 1)).collect();
+    for body in &greedy {
+        assert!(grows(&mut growth, *body, 1_000), "the last one as the finisher");
+    }
+    assert!(!grows(&mut growth, greedy[0], 5_000));
+    let quiet = begin(&mut growth, 2);
+    assert!(grows(&mut growth, quiet, 8_000));
+    assert!(!grows(&mut growth, quiet, 8_000), "it needs the reserve, which the finisher has");
+    assert_eq!(growth.refuse_slow(3 * SECOND), Some(greedy[49]), "all of the greedy ones have stopped");
+    growth.end(greedy[49]);
+    assert_eq!(
+        growth.decide(3 * SECOND),
+        [quiet],
+        "the other account was served less than this one only without the reserve"
+    );
+}
+
+#[test]
+fn of_slow_bodies_the_one_that_holds_the_most_is_refused() {
+    let mut growth = Growth::new(SHARED, RESERVE);
+    let slow: Vec<Ticket> = (0..4).map(|_| begin(&mut growth, 1)).collect();
+    for (body, bytes) in slow.iter().zip([1, 20_000, 20_000, 1_000]) {
+        assert!(grows(&mut growth, *body, bytes));
+    }
+    let finisher = growth.begin(3 * SECOND, Tenant { group: 1, member: 0 });
+    growth.ask(3 * SECOND, finisher, 9_000);
+    assert_eq!(growth.decide(3 * SECOND), [finisher]);
+    growth.ask(3 * SECOND, slow[0], 9_000);
+    assert_eq!(growth.decide(3 * SECOND), []);
+    assert_eq!(growth.refuse_slow(4 * SECOND), Some(slow[1]), "the older one of two");
+}
+
+#[test]
 fn slow_bodies_of_an_account_that_holds_little_are_left_alone() {
     let mut growth = Growth::new(SHARED, RESERVE);
     let quiet = begin(&mut growth, 1);
