@@ -29,6 +29,7 @@
 //! | 10x latency | [`Fault::SlowStore`] |
 //! | throttled per prefix | [`Fault::ThrottledPrefix`] |
 //! | one process refused, in a way that is not tried again | [`Fault::AccessLost`]; its ranges are given to others |
+//! | one write refused, in a way that is not tried again | [`Fault::WriteDenied`] |
 //! | **control** two managers | [`Fault::TwoManagers`] |
 //! | manager dead for long | [`Fault::ManagerDead`], for up to the whole run |
 //! | stale map at a front end | [`Fault::StaleMap`] |
@@ -105,6 +106,8 @@ pub enum Fault {
     /// The store refuses all calls of one process for a while, and says that trying again does not help. The manager
     /// takes the process for dead.
     AccessLost,
+    /// The store refuses a single write, and says that trying again does not help. The database that wrote is lost.
+    WriteDenied,
     /// Two managers work at the same time.
     TwoManagers,
     /// There is no manager for a while.
@@ -127,7 +130,7 @@ pub enum Fault {
 
 impl Fault {
     /// All switches, in the order of the table.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Crash,
         Self::CrashLoop,
         Self::Pause,
@@ -153,6 +156,7 @@ impl Fault {
         Self::SlowStore,
         Self::ThrottledPrefix,
         Self::AccessLost,
+        Self::WriteDenied,
         Self::TwoManagers,
         Self::ManagerDead,
         Self::StaleMap,
@@ -194,6 +198,11 @@ const STRIKE_SHARES: (f64, f64) = (0.002, 0.05);
 const SLOW_SCAN_ON_SHARE: f64 = 0.5;
 /// [`STRIKE_SHARES`] for a scan that is held up.
 const SLOW_SCAN_SHARES: (f64, f64) = (0.2, 0.6);
+/// [`ON_SHARE`] for a single write that is denied: the one fault after which a process goes on and a write of its own never
+/// took effect.
+const WRITE_DENIED_ON_SHARE: f64 = 0.3;
+/// [`STRIKE_SHARES`] for it. They are less, since each strike costs a database, and all that waits for it.
+const WRITE_DENIED_SHARES: (f64, f64) = (0.001, 0.01);
 
 /// The faults of one run. Clones are the same.
 #[derive(Debug, Clone)]
@@ -224,18 +233,21 @@ impl Weather {
         // as they were.
         let mut misdirected = chance.dice("misdirected reads");
         let mut access = chance.dice("access lost");
+        let mut denied = chance.dice("writes denied");
         let mut lives = chance.dice("two lives");
         let mut scans = chance.dice("slow scans");
         let switches = Fault::ALL.map(|fault| {
             let dice = match fault {
                 Fault::MisdirectedRead => &mut misdirected,
                 Fault::AccessLost => &mut access,
+                Fault::WriteDenied => &mut denied,
                 Fault::TwoLives => &mut lives,
                 Fault::SlowScan => &mut scans,
                 _ => &mut dice,
             };
             let (on_share, shares) = match fault {
                 Fault::SlowScan => (SLOW_SCAN_ON_SHARE, SLOW_SCAN_SHARES),
+                Fault::WriteDenied => (WRITE_DENIED_ON_SHARE, WRITE_DENIED_SHARES),
                 _ => (ON_SHARE, STRIKE_SHARES),
             };
             let on = dice.happens(on_share) && !faultless;

@@ -44,6 +44,7 @@ pub(crate) fn has_effect(fault: Option<Fault>) -> bool {
             Fault::StoreBusy
                 | Fault::ThrottledPrefix
                 | Fault::AccessLost
+                | Fault::WriteDenied
                 | Fault::StoreFull
                 | Fault::TimeoutBefore
                 | Fault::TornUpload
@@ -98,6 +99,7 @@ fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<F
     }
     let table = path.ends_with(".sst");
     let possible = [
+        (Fault::WriteDenied, writes),
         (Fault::StoreBusy, true),
         (Fault::TimeoutBefore, true),
         (Fault::TimeoutAfter, wish != Wish::List),
@@ -121,7 +123,7 @@ fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<F
 pub(crate) fn error(fault: Option<Fault>, wish: Wish, path: &Path) -> Option<Error> {
     let text = match fault? {
         Fault::StoreBusy | Fault::ThrottledPrefix => "503: slow down",
-        Fault::AccessLost => {
+        Fault::AccessLost | Fault::WriteDenied => {
             // The engine below a range tries again after every other error.
             return Some(Error::NotSupported {
                 source: format!("403: access denied ({wish:?} {path})").into(),
