@@ -8,6 +8,7 @@
 //! - [`load`]: writers that know what must be true afterwards, and a judge of what is found;
 //! - [`object_load`]: the same for objects;
 //! - [`google_store`]: Rust's crate `object_store` as a client;
+//! - [`gate`]: a store that can be stopped;
 //! - [`azurite`]: the emulator of the cloud's vendor, as a process;
 //! - [`postgres`], [`roles`], [`pooler`]: real PostgreSQL servers with plain roles, and pgbouncer in front of one;
 //! - [`python`]: Python with packages of PyPI;
@@ -22,6 +23,7 @@ pub mod allowed;
 pub mod azurite;
 pub mod client;
 pub mod folder_load;
+pub mod gate;
 pub mod google_store;
 pub mod http;
 pub mod load;

@@ -1,18 +1,16 @@
-//! What the tests of the engine share: a store that can be stopped, and short ways to write.
-
-mod gate;
+//! What the tests of the engine share: short ways to open a server and to write.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-pub(crate) use gate::{Gate, Passage};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Node, Options, ReadError, RowChanges, WriteError, WriteRequest};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId, Timestamp};
+pub(crate) use rangehold_testkit::gate::{Gate, Passage};
 use tokio::time::Instant;
 
 pub(crate) const ACCOUNT: &str = "account";

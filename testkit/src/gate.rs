@@ -3,8 +3,8 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -15,12 +15,13 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use parking_lot::Mutex;
 use slatedb_common::retry::NonRetryable;
 use tokio::sync::{Notify, watch};
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passage {
+pub enum Passage {
     /// It goes through.
     Open,
     /// Writes wait until the gate opens.
@@ -41,7 +42,7 @@ pub(crate) enum Passage {
 
 /// A gate before a store. A new gate before the same store stands for a process that was started again.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub struct Gate {
     inner: Arc<dyn ObjectStore>,
     passage: watch::Sender<Passage>,
     held: AtomicUsize,
@@ -60,7 +61,7 @@ impl Fuse {
     /// Whether the process dies before this object is written or deleted.
     fn burns(&self, location: &Path) -> bool {
         let is_counted = ["ranges/", "changes/"].iter().any(|prefix| location.as_ref().starts_with(prefix));
-        let mut left = self.0.lock().unwrap();
+        let mut left = self.0.lock();
         match left.as_mut() {
             Some(0) => true,
             Some(left) if is_counted => {
@@ -73,7 +74,8 @@ impl Fuse {
 }
 
 impl Gate {
-    pub(crate) fn before(inner: &Arc<dyn ObjectStore>) -> Arc<Self> {
+    /// A gate before `inner`, which is open.
+    pub fn before(inner: &Arc<dyn ObjectStore>) -> Arc<Self> {
         Arc::new(Self {
             inner: Arc::clone(inner),
             passage: watch::Sender::new(Passage::Open),
@@ -86,43 +88,44 @@ impl Gate {
         })
     }
 
-    pub(crate) fn set(&self, passage: Passage) {
+    /// What happens to calls from now on. Those that wait are looked at again.
+    pub fn set(&self, passage: Passage) {
         self.passage.send_replace(passage);
     }
 
     /// Lets the process die after so many more objects of databases and change records are written or deleted.
-    pub(crate) fn die_after(&self, objects: usize) {
-        *self.fuse.0.lock().unwrap() = Some(objects);
+    pub fn die_after(&self, objects: usize) {
+        *self.fuse.0.lock() = Some(objects);
     }
 
     /// Whether the process has died.
-    pub(crate) fn has_died(&self) -> bool {
+    pub fn has_died(&self) -> bool {
         *self.passage.borrow() == Passage::Dead
     }
 
     /// Lists objects in the opposite order from now on. A directory may list them in any order.
-    pub(crate) fn list_backwards(&self) {
+    pub fn list_backwards(&self) {
         self.lists_backwards.store(true, Ordering::SeqCst);
     }
 
     /// Lets the manifests pass that are held.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         self.release.notify_waiters();
     }
 
     /// The number of writes that wait at the gate.
-    pub(crate) fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.held.load(Ordering::SeqCst)
     }
 
     /// What was written so far: names, each with a hash of the bytes.
-    pub(crate) fn puts(&self) -> Vec<(String, u64)> {
-        self.puts.lock().unwrap().clone()
+    pub fn puts(&self) -> Vec<(String, u64)> {
+        self.puts.lock().clone()
     }
 
     /// The names of what was read whole or in part so far.
-    pub(crate) fn gets(&self) -> Vec<String> {
-        self.gets.lock().unwrap().clone()
+    pub fn gets(&self) -> Vec<String> {
+        self.gets.lock().clone()
     }
 
     async fn read(&self) {
@@ -183,7 +186,7 @@ impl ObjectStore for Gate {
         self.write(location).await?;
         let mut hasher = DefaultHasher::new();
         payload.iter().for_each(|bytes| bytes.hash(&mut hasher));
-        self.puts.lock().unwrap().push((location.to_string(), hasher.finish()));
+        self.puts.lock().push((location.to_string(), hasher.finish()));
         let result = self.inner.put_opts(location, payload, opts).await;
         // A process that died meanwhile does not learn that the object is there.
         self.read().await;
@@ -202,7 +205,7 @@ impl ObjectStore for Gate {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         self.read().await;
         if !options.head {
-            self.gets.lock().unwrap().push(location.to_string());
+            self.gets.lock().push(location.to_string());
         }
         self.inner.get_opts(location, options).await
     }
