@@ -2,7 +2,9 @@
 //!
 //! It walks over the rows of all blobs, a page at a time, and asks each user whether one of its rows still names the
 //! blob. Only the caller can read those rows. A user whose request is under way in this process is not asked, since its
-//! row may come yet. Then it looks for files whose blob has no row.
+//! row may come yet. A request whose client hung up, or whose deadline passed, is not under way any more, but its row may be
+//! on its way into the log. So before a user is removed, the audit waits until all earlier writes of its name are durable, and
+//! asks again. Then it looks for files whose blob has no row.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -11,13 +13,15 @@ use futures::future::BoxFuture;
 use object_store::path::Path;
 use rangehold_map::blob::{BlobId, BlobUser};
 use rangehold_map::key::{BlobRow, KIND_BLOB};
-use rangehold_map::{Key, KeyRange};
+use rangehold_map::{Key, KeyRange, PartitionPrefix};
+use tokio::time::Instant;
 
+use super::error::Never;
 use super::{BLOBS, BlobError, Blobs};
 use crate::error::{Damaged, ReadError};
-use crate::limits::AUDITED_ROWS_MAX;
-use crate::range::Visit;
-use crate::store::ObjectError;
+use crate::limits::{AUDITED_ROWS_MAX, OWN_WRITE_WAITS_MAX};
+use crate::range::{Visit, WriteRequest};
+use crate::store::{ObjectError, Space};
 
 /// Where an audit goes on. The default is the beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -62,9 +66,13 @@ impl Blobs {
                 BlobRow::State => {}
                 BlobRow::User(user) => {
                     audited.users += 1;
-                    // In this order: a request whose row is not there when it is asked for is still under way, or failed.
-                    let is_used = self.0.in_use.is_under_way(&user)
-                        || names(blob, user.clone()).await.map_err(BlobError::Read)?;
+                    // In this order: a request whose row is not there when it is asked for is still under way, or has
+                    // failed, or has put its row into the log.
+                    let is_named = async || names(blob, user.clone()).await.map_err(BlobError::Read);
+                    let is_used = self.0.in_use.is_under_way(&user) || is_named().await? || {
+                        self.wait_for_writes(blob, &user).await?;
+                        is_named().await?
+                    };
                     if !is_used {
                         self.release_one(blob, &user).await?;
                         audited.removed += 1;
@@ -95,6 +103,21 @@ impl Blobs {
             }
             Ok(audited)
         })
+    }
+
+    /// Waits until all writes of a user's name are durable that have put their rows into the log.
+    async fn wait_for_writes(&self, blob: BlobId, user: &BlobUser) -> Result<(), BlobError> {
+        let partition = PartitionPrefix::object(user.bucket, &user.name);
+        let deadline = Instant::now() + OWN_WRITE_WAITS_MAX;
+        let request = WriteRequest {
+            of_closed: true,
+            space: Space::Returns,
+            ..WriteRequest::new(&partition, &[], deadline)
+        };
+        // A write without changes is answered when what it was judged on is durable.
+        let waited = self.0.router.write(&request, |_, _| Ok::<_, Never>(Vec::new())).await;
+        waited.map_err(|source| BlobError::Row { blob, source })?;
+        Ok(())
     }
 
     async fn rows_from(

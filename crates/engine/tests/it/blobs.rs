@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use crate::support::{Gate, Passage, memory, open, open_gated, simulated, start};
+use crate::support::{Gate, Passage, memory, open, open_gated, simulated, start, write};
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
@@ -13,9 +14,10 @@ use rangehold_engine::blob::{AuditCursor, BlobError, Blobs, Hold, crc32c_of};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{BlobHook, BlobStep, Clock, Node, Options};
 use rangehold_map::BucketId;
-use rangehold_map::KeyRange;
 use rangehold_map::blob::{BlobUser, Extent};
-use rangehold_map::key::KIND_BLOB;
+use rangehold_map::key::{KIND_BLOB, ObjectRow};
+use rangehold_map::{KeyRange, PartitionPrefix};
+use tokio::time::{sleep, timeout};
 
 fn user(upload: &str) -> BlobUser {
     BlobUser { bucket: BucketId(17), name: "a/b".to_owned(), upload: upload.to_owned() }
@@ -59,6 +61,30 @@ async fn audit(blobs: &Blobs, living: &[&str]) {
         cursor = blobs.audit(&from, names).await.unwrap().next;
     }
     blobs.audit_files().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_audit_waits_for_a_row_whose_client_has_hung_up() {
+    let objects = memory();
+    let (gate, node) = open_gated(&objects, simulated(&Clock::manual(start()))).await;
+    let whole = payload(100_000);
+    let extents = put(node.blobs(), "u", &whole).await;
+    let partition = PartitionPrefix::object(user("u").bucket, &user("u").name);
+    let row = partition.object_row(&ObjectRow::Head);
+    gate.set(Passage::HoldWrites);
+    let request = write(&node, &partition, vec![(row.clone(), Some(vec![1]))]);
+    assert!(timeout(Duration::from_secs(1), request).await.is_err(), "the row waits at the gate");
+    let names = async |_, _| Ok(node.router().get(&row).await?.is_some());
+    let from = AuditCursor::default();
+    let auditing = node.blobs().audit(&from, names);
+    let opening = async {
+        sleep(Duration::from_secs(1)).await;
+        gate.set(Passage::Open);
+    };
+    let (audited, ()) = tokio::join!(auditing, opening);
+    assert_eq!(audited.unwrap().removed, 0);
+    assert_eq!(read(node.blobs(), &extents, 0..100_000).await.unwrap(), whole);
+    node.close().await;
 }
 
 #[tokio::test(start_paused = true)]
