@@ -18,23 +18,27 @@ impl Router {
     /// in before. Fails with [`ReadError::Offline`] if a range of the bucket is offline.
     ///
     /// After an error some ranges may have closed the bucket: open it again, or repeat this. What was begun goes on after
-    /// `deadline`, and also if the caller gives up.
+    /// `deadline`, and also if the caller gives up. `kept` is dropped when it has ended: a lock there keeps others from
+    /// opening the bucket while this goes on.
     pub fn close_bucket<'a>(
         &'a self,
         bucket: BucketId,
         deadline: Instant,
+        kept: impl Send + 'static,
     ) -> BoxFuture<'a, Result<(), ReadError>> {
-        Box::pin(async move { self.note_bucket(Note::Closed(bucket), bucket, deadline).await })
+        Box::pin(async move { self.note_bucket(Note::Closed(bucket), bucket, deadline, kept).await })
     }
 
     /// Allows writes to the bucket again, in all its ranges. Harmless if it is open. The notes of a bucket that was
-    /// deleted are removed in the same way, when no request that knows the bucket can still be under way.
+    /// deleted are removed in the same way, when no request that knows the bucket can still be under way. What was begun goes
+    /// on, and keeps `kept`, as in [`close_bucket`](Self::close_bucket).
     pub fn reopen_bucket<'a>(
         &'a self,
         bucket: BucketId,
         deadline: Instant,
+        kept: impl Send + 'static,
     ) -> BoxFuture<'a, Result<(), ReadError>> {
-        Box::pin(async move { self.note_bucket(Note::Open(bucket), bucket, deadline).await })
+        Box::pin(async move { self.note_bucket(Note::Open(bucket), bucket, deadline, kept).await })
     }
 
     /// Refuses writes of the bucket whose sender has not seen the change `to` of its folders, with
@@ -42,17 +46,24 @@ impl Router {
     /// more, and a read sees all that were let in before. Fails as [`close_bucket`](Self::close_bucket) does; it may have
     /// been done in some ranges then, and does no harm there.
     pub async fn fence_bucket(&self, bucket: BucketId, to: u64, deadline: Instant) -> Result<(), ReadError> {
-        self.note_bucket(Note::Fence(bucket, to), bucket, deadline).await
+        self.note_bucket(Note::Fence(bucket, to), bucket, deadline, ()).await
     }
 
     /// Removes the fences of a bucket that is gone for good, from all ranges.
     pub async fn unfence_bucket(&self, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
-        self.note_bucket(Note::Unfence(bucket), bucket, deadline).await
+        self.note_bucket(Note::Unfence(bucket), bucket, deadline, ()).await
     }
 
-    async fn note_bucket(&self, note: Note, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
+    async fn note_bucket(
+        &self,
+        note: Note,
+        bucket: BucketId,
+        deadline: Instant,
+        kept: impl Send + 'static,
+    ) -> Result<(), ReadError> {
         let router = self.clone();
         let noting = RunToEnd::new(Box::pin(async move {
+            let _kept = kept;
             router.note_in_ranges(&note, KeyRange::prefix(&bucket_objects(bucket))).await
         }));
         timeout_at(deadline, noting).await.unwrap_or_else(|_| {

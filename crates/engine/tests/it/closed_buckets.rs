@@ -40,8 +40,8 @@ async fn a_closed_bucket_takes_no_writes_over_splits_merges_and_crashes() {
     put(&node, BUCKET, "a").await.unwrap();
     put(&node, BUCKET, "x").await.unwrap();
     split(&node, names_from(BUCKET, "m")).await;
-    node.router().close_bucket(BUCKET, soon()).await.unwrap();
-    node.router().close_bucket(BUCKET, soon()).await.unwrap();
+    node.router().close_bucket(BUCKET, soon(), ()).await.unwrap();
+    node.router().close_bucket(BUCKET, soon(), ()).await.unwrap();
     for name in ["a", "x"] {
         assert_eq!(put(&node, BUCKET, name).await, Err(()));
         assert_eq!(put(&node, OTHER, name).await, Ok(()));
@@ -63,7 +63,7 @@ async fn a_closed_bucket_takes_no_writes_over_splits_merges_and_crashes() {
     for name in ["a", "n", "u", "x"] {
         assert_eq!(put(&node, BUCKET, name).await, Err(()));
     }
-    node.router().reopen_bucket(BUCKET, soon()).await.unwrap();
+    node.router().reopen_bucket(BUCKET, soon(), ()).await.unwrap();
     assert_eq!(node.router().closed_buckets(), BTreeSet::new());
     assert_eq!(put(&node, BUCKET, "n").await, Ok(()));
     node.close().await;
@@ -160,7 +160,7 @@ async fn no_write_is_acknowledged_between_the_look_and_the_deletion() {
             });
         }
         tokio::time::sleep(Duration::from_millis(round)).await;
-        node.router().close_bucket(bucket, soon()).await.unwrap();
+        node.router().close_bucket(bucket, soon(), ()).await.unwrap();
         let seen = names(&node, bucket).await;
         let acknowledged = writers.join_all().await.into_iter().filter(|&made| made).count();
         assert_eq!(seen, acknowledged, "round {round}");
@@ -175,7 +175,7 @@ async fn a_bucket_with_an_offline_range_cannot_be_closed() {
     let entry = node.executor().maps().current().lookup(&names_from(BUCKET, "x")).unwrap().clone();
     let change = Change::Offline { range: entry.id, generation: entry.generation };
     node.executor().carry_out(&change).await.unwrap();
-    let refused = node.router().close_bucket(BUCKET, soon()).await;
+    let refused = node.router().close_bucket(BUCKET, soon(), ()).await;
     assert!(matches!(refused, Err(ReadError::Offline(range)) if range == entry.id), "{refused:?}");
     node.close().await;
 }

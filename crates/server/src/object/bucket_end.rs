@@ -3,17 +3,22 @@
 //! A bucket is closed in all ranges before anybody looks whether it is empty, so no acknowledged object is lost between
 //! the look and the deletion. If it is not empty, it is opened again. After a crash in between, or if the outcome of the
 //! deletion is not known, the first write that finds the bucket closed looks whether it still exists, and then opens it, since
-//! no deletion is under way in this process. So does the walk over the buckets.
+//! no deletion is under way in this process. So does the walk over the buckets. A client may hang up while its deletion is on
+//! its way into the log. So that look is a write without changes: it is answered when all earlier writes of the bucket's row
+//! are durable, and a read would show the row from before.
 //!
 //! A deleted bucket keeps a row under its name and id. If it had a soft-delete policy, it can come back for some time, with
 //! the objects that it had. After that time, or at once without a policy, the walk over the buckets removes the rows that it has
 //! left, with their bytes: soft-deleted objects, uploads, parts and answers. The bucket stays closed meanwhile, so no request
 //! that still knows it adds to them. Last go the notes that close it, and its own row.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use rangehold_engine::WriteRequest;
+use rangehold_engine::store::Space;
 use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, ObjectRow, bucket_objects};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, Timestamp};
 use rangehold_protocol::object::bucket::Bucket;
@@ -24,7 +29,8 @@ use rangehold_protocol::object::intent::Standing;
 use rangehold_protocol::object::limits::BUCKET_CLOSED_SECONDS;
 use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::write::Name;
-use tokio::time::Instant;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, timeout_at};
 
 use super::ObjectService;
 use super::exchange::Exchange;
@@ -49,15 +55,15 @@ impl ObjectService {
         let bucket = self.bucket(name).await?;
         conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
         let deadline = exchange.deadline();
-        let _ending = self.ending.lock().await;
-        let deleted = match self.router.close_bucket(bucket.id, deadline).await {
+        let ending = self.ending(deadline).await?;
+        let deleted = match self.router.close_bucket(bucket.id, deadline, Arc::clone(&ending)).await {
             Ok(()) => self.delete_closed(&bucket, conditions, deadline).await,
             Err(error) => Err(error.into()),
         };
         // After an unknown outcome the bucket may be gone by now, so it stays closed; the next write to it or walk looks.
         let is_unknown = |failure: &Failure| failure.is_unknown() || failure.0.kind == ErrorKind::Unavailable;
         if deleted.as_ref().is_err_and(|failure| !is_unknown(failure)) {
-            let _ = self.router.reopen_bucket(bucket.id, deadline).await;
+            let _ = self.router.reopen_bucket(bucket.id, deadline, ending).await;
         }
         deleted.map(|()| Reply::empty(204))
     }
@@ -96,35 +102,58 @@ impl ObjectService {
 
     /// Opens a bucket again that a deletion left closed, when the process ended before it did. A deletion that is under
     /// way in this process is waited for. Returns false if the bucket is gone.
-    pub(super) async fn open_again(&self, id: BucketId, deadline: Instant) -> Result<bool, Failure> {
-        let _ending = self.ending.lock().await;
-        let exists = self.living(&BTreeSet::from([id])).await?.contains(&id);
+    pub(super) async fn open_again(
+        &self,
+        name: &str,
+        id: BucketId,
+        deadline: Instant,
+    ) -> Result<bool, Failure> {
+        let ending = self.ending(deadline).await?;
+        let partition = PartitionPrefix::bucket(name);
+        let keys = [partition.bucket_row(&BucketRow::Bucket)];
+        let request =
+            WriteRequest { space: Space::Returns, ..WriteRequest::new(&partition, &keys, deadline) };
+        let mut exists = false;
+        let looked = self.router.write(&request, |rows, _| {
+            exists = match &rows[0] {
+                Some(row) => Bucket::decode(row)?.id == id,
+                None => false,
+            };
+            Ok::<_, ObjectError>(Vec::new())
+        });
+        looked.await?;
         if exists {
-            self.router.reopen_bucket(id, deadline).await?;
+            self.router.reopen_bucket(id, deadline, ending).await?;
         }
         Ok(exists)
     }
 
     /// Opens all buckets again that a deletion left closed.
     pub(super) async fn open_left_closed(&self) -> Result<(), Failure> {
-        for id in self.living(&self.router.closed_buckets()).await? {
-            self.open_again(id, Instant::now() + REQUEST_WITHIN).await?;
+        for (id, name) in self.living(&self.router.closed_buckets()).await? {
+            self.open_again(&name, id, Instant::now() + REQUEST_WITHIN).await?;
         }
         Ok(())
     }
 
-    /// Those of `buckets` that exist and were not deleted.
-    async fn living(&self, buckets: &BTreeSet<BucketId>) -> Result<BTreeSet<BucketId>, Failure> {
+    /// The right to close buckets and to open them.
+    async fn ending(&self, deadline: Instant) -> Result<Arc<OwnedMutexGuard<()>>, Failure> {
+        let guard = timeout_at(deadline, Arc::clone(&self.ending).lock_owned()).await;
+        guard.map(Arc::new).map_err(|_| Failure::unavailable("Another bucket is being deleted. Try again."))
+    }
+
+    /// Those of `buckets` that a read shows, and their names.
+    async fn living(&self, buckets: &BTreeSet<BucketId>) -> Result<BTreeMap<BucketId, String>, Failure> {
         if buckets.is_empty() {
-            return Ok(BTreeSet::new());
+            return Ok(BTreeMap::new());
         }
         let rows = KeyRange::prefix(&[KIND_BUCKET]);
-        let found = self.router.scan(&rows, BTreeSet::new, |found, key, row| {
-            if matches!(Key::decode(key), Ok(Key::Bucket { row: BucketRow::Bucket, .. }))
+        let found = self.router.scan(&rows, BTreeMap::new, |found, key, row| {
+            if let Ok(Key::Bucket { row: BucketRow::Bucket, .. }) = Key::decode(key)
                 && let Ok(bucket) = Bucket::decode(row)
                 && buckets.contains(&bucket.id)
             {
-                found.insert(bucket.id);
+                found.insert(bucket.id, bucket.name);
             }
             if found.len() == buckets.len() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -199,7 +228,7 @@ impl ObjectService {
         if bucket.has_folders() {
             self.router.unfence_bucket(bucket.id, deadline).await?;
         }
-        self.router.reopen_bucket(bucket.id, deadline).await?;
+        self.router.reopen_bucket(bucket.id, deadline, ()).await?;
         let (partition, keys) = (PartitionPrefix::bucket(&bucket.name), [key.to_vec()]);
         self.change(&partition, &keys, deadline, |rows, now| {
             let is_over = rows[0].as_ref().is_some_and(|row| is_over(row, now));
@@ -214,6 +243,7 @@ impl ObjectService {
         let live = partition.bucket_row(&BucketRow::Bucket);
         let deleted = partition.bucket_row(&BucketRow::Deleted(id));
         let keys = [live.clone(), deleted.clone()];
+        let ending = self.ending(exchange.deadline()).await?;
         let restored = self.change(&partition, &keys, exchange.deadline(), |rows, now| {
             let mut bucket = Bucket::decode(rows[1].as_ref().ok_or_else(ObjectError::no_such_bucket)?)?;
             if bucket.is_over(now.into()) {
@@ -229,7 +259,7 @@ impl ObjectService {
             Ok((vec![(deleted.clone(), None), (live.clone(), Some(bucket.encode()))], bucket))
         });
         let restored = restored.await?;
-        self.router.reopen_bucket(id, exchange.deadline()).await?;
+        self.router.reopen_bucket(id, exchange.deadline(), ending).await?;
         resource(exchange, restored.json(&exchange.base, exchange.query.projection(Projection::NoAcl)?))
     }
 }

@@ -117,8 +117,8 @@ pub struct ObjectService {
     turns: Turns,
     admission: Arc<Admission>,
     retry_tests: RetryTests,
-    /// Held while a bucket is deleted, so that nobody opens it meanwhile.
-    ending: tokio::sync::Mutex<()>,
+    /// Held while a bucket is deleted, so that nobody opens it meanwhile. A step that goes on after its request keeps it.
+    ending: Arc<tokio::sync::Mutex<()>>,
     /// Told when an operation was begun that goes on after its request.
     jobs: tokio::sync::Notify,
     /// The changes of several names that this process is making.
@@ -208,7 +208,7 @@ impl ObjectService {
             turns,
             admission,
             retry_tests,
-            ending: tokio::sync::Mutex::default(),
+            ending: Arc::default(),
             jobs: tokio::sync::Notify::new(),
             changes: Changes::default(),
             names_hook: node.names_hook().clone(),

@@ -125,7 +125,7 @@ impl ObjectService {
             if !matches!(written, Err(WriteError::BucketClosed)) {
                 break;
             }
-            if !self.open_again(of.bucket.id, deadline).await.map_err(Tried::Failed)? {
+            if !self.open_again(&of.bucket.name, of.bucket.id, deadline).await.map_err(Tried::Failed)? {
                 return Err(Tried::Failed(ObjectError::no_such_bucket().into()));
             }
             written = self.router.write(&request, &mut judged).await;

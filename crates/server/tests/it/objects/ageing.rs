@@ -27,7 +27,7 @@ impl Service {
         service.create_bucket("photos").await;
         let soon = tokio::time::Instant::now() + Duration::from_secs(30);
         let first = BucketId(1);
-        service.node.router().close_bucket(first, soon).await.expect("it can be closed");
+        service.node.router().close_bucket(first, soon, ()).await.expect("it can be closed");
         service
     }
 

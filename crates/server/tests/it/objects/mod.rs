@@ -8,6 +8,7 @@ mod folders;
 mod growth;
 mod grpc;
 mod grpc_rates;
+mod hang_ups;
 mod moves;
 mod operations;
 mod pages;
