@@ -43,7 +43,10 @@ impl ObjectService {
         let content_id = call.content_id.clone();
         let outcome = match self.read_call(outer, &call) {
             Ok((head, query)) => {
+                // Blobs and uploads are named by the request that uses them.
+                let id = self.ids.next();
                 let exchange = Exchange {
+                    id: &id,
                     head: &head,
                     api: api_of(head.uri.path()),
                     dialect: Dialect::Google,

@@ -113,6 +113,33 @@ async fn the_calls_of_a_batch_are_answered_one_by_one() {
 }
 
 #[tokio::test]
+async fn calls_of_one_batch_that_write_the_same_name_use_its_bytes_each_for_itself() {
+    let service = Service::start().await;
+    let body = r#"{"name":"photos","softDeletePolicy":{"retentionDurationSeconds":"0"}}"#;
+    service.object_json("POST", "/storage/v1/b?project=test-project", body).await;
+    let bytes = vec![b'x'; 100_000];
+    let target = "/upload/storage/v1/b/photos/o?uploadType=media&name=from";
+    let upload = crate::support::wire::Request::new("POST", target, &[], &bytes);
+    assert_eq!(service.send_object(&upload).await.status, 200);
+    let rewrite = |conditions: &str| {
+        format!(
+            "--b\r\nContent-Type: application/http\r\n\r\nPOST /storage/v1/b/photos/o/from/rewriteTo/b/photos/o/to\
+             {conditions} HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{{}}\r\n"
+        )
+    };
+    let body = format!("{}{}{}--b--", rewrite(""), rewrite(""), rewrite("?ifGenerationMatch=0"));
+    let headers = [("Content-Type", "multipart/mixed; boundary=b")];
+    let request = crate::support::wire::Request::new("POST", "/batch/storage/v1", &headers, body.as_bytes());
+    let answer = service.send_object(&request).await;
+    let count = |status: &str| answer.body.matches(status).count();
+    let (made, refused) = (count("HTTP/1.1 200 OK"), count("HTTP/1.1 412 Precondition Failed"));
+    assert!(made >= 2 && made + refused == 3, "{}", answer.body);
+    assert_eq!(service.object("DELETE", "/storage/v1/b/photos/o/from", "").await.status, 204);
+    let read = service.object("GET", "/storage/v1/b/photos/o/to?alt=media", "").await;
+    assert_eq!((read.status, read.body.len()), (200, bytes.len()), "{:.200}", read.body);
+}
+
+#[tokio::test]
 async fn buckets_have_ids_that_no_bucket_had_and_an_older_life_of_a_name_is_found_by_its_creation() {
     let service = Service::start().await;
     let first = service.create_bucket("photos").await;
