@@ -28,6 +28,8 @@ pub struct Hold {
     path: Path,
     clock: Clock,
     renewed: Instant,
+    /// When it ends if it is not renewed.
+    until: Timestamp,
 }
 
 impl Hold {
@@ -38,13 +40,14 @@ impl Hold {
     ) -> BoxFuture<'a, Result<Self, ObjectError>> {
         Box::pin(async move {
             let path = Path::from(format!("{HOLDS}/{}", clock.now().ticks()));
-            let hold = Self { objects, path, clock: clock.clone(), renewed: Instant::now() };
+            let (renewed, until) = (Instant::now(), clock.wall());
+            let mut hold = Self { objects, path, clock: clock.clone(), renewed, until };
             hold.write().await?;
             Ok(hold)
         })
     }
 
-    /// Lets it last for another while, if that is due.
+    /// Lets it last for another while, if that is due and it is not over.
     pub(crate) async fn renew_when_due(&mut self) -> Result<(), ObjectError> {
         if self.renewed.elapsed() >= CHECKPOINT_RENEWED_EVERY {
             self.write().await?;
@@ -53,11 +56,18 @@ impl Hold {
         Ok(())
     }
 
-    async fn write(&self) -> Result<(), ObjectError> {
+    /// Whether it has ended because it was not renewed in time. Others may have deleted files since.
+    pub(crate) fn is_over(&self) -> bool {
+        self.until <= self.clock.wall()
+    }
+
+    async fn write(&mut self) -> Result<(), ObjectError> {
         let until = self.clock.wall().saturating_add(ticks(CHECKPOINT_LIFETIME));
         let bytes = until.ticks().to_be_bytes().to_vec();
         let written = self.objects.put(&self.path, bytes.into()).await;
-        written.map(drop).map_err(ObjectError::while_doing("writing", &self.path))
+        written.map_err(ObjectError::while_doing("writing", &self.path))?;
+        self.until = until;
+        Ok(())
     }
 
     /// Ends it.

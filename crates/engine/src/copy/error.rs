@@ -6,6 +6,7 @@ use super::location;
 use crate::change::ChangeError;
 use crate::database::DatabaseError;
 use crate::error::{Damaged, ReadError, read_error};
+use crate::limits::CHECKPOINT_LIFETIME;
 use crate::map_store::MapError;
 use crate::store::{ObjectError, Store, StoreError, StoreLocation};
 
@@ -48,6 +49,13 @@ pub enum CopyError {
     /// A file of a large object, or the hold that keeps these files, could not be read or written.
     #[error(transparent)]
     Object(#[from] ObjectError),
+    /// The process did not run for so long, or the clock leapt so far, that files of large objects may have been deleted
+    /// before they were copied.
+    #[error("the copy was held up for over {} minutes (or the clock was set ahead), and {from} may have deleted files of large objects meanwhile; copy again", CHECKPOINT_LIFETIME.as_secs() / 60)]
+    TooLate {
+        /// The source.
+        from: StoreLocation,
+    },
     /// A file of a large object is damaged in the source.
     #[error(transparent)]
     Damaged(#[from] Damaged),

@@ -152,13 +152,17 @@ impl Moments {
         self.held.values().map(|(_, moment)| moment.files_bytes()).sum()
     }
 
-    /// Renews the checkpoints that are due, and the hold.
+    /// Renews the checkpoints that are due, and the hold. Fails if the hold is over, so a copy must call this once more when it
+    /// has its last file.
     pub(super) async fn renew_when_due(&mut self) -> Result<(), CopyError> {
         for (range, (_, moment)) in &mut self.held {
             let renewed = moment.renew_when_due().await;
             renewed.map_err(CopyError::reading(&self.source, *range))?;
         }
         if let Some(blobs) = &mut self.blobs {
+            if blobs.is_over() {
+                return Err(CopyError::TooLate { from: location(&self.source) });
+            }
             blobs.renew_when_due().await?;
         }
         Ok(())

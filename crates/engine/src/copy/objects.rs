@@ -282,7 +282,7 @@ impl<'a> Objects<'a> {
             report.chunks += 1;
             report.chunk_bytes += file.size;
         }
-        Ok(())
+        moments.renew_when_due().await
     }
 
     /// Notes the users whose rows another range has and whose blobs the restored range has.

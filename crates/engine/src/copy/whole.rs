@@ -186,6 +186,6 @@ impl Copying<'_> {
             (self.progress)(&self.report);
             moments.renew_when_due().await?;
         }
-        Ok(())
+        moments.renew_when_due().await
     }
 }

@@ -365,6 +365,25 @@ pub(crate) mod objects {
         files.map(|file| file.unwrap().path()).collect()
     }
 
+    #[tokio::test]
+    async fn a_copy_that_was_held_up_for_hours_fails_since_files_may_be_gone() {
+        let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let server = serve(from.path()).await;
+        put(&server, "a", 1).await;
+        let clock = Clock::system();
+        let options = CopyOptions { clock: clock.clone(), ..options() };
+        let to = location(&above.path().join("to"));
+        let mut held_up = false;
+        let mut progress = |report: &CopyReport| {
+            if report.chunks == 1 && !std::mem::replace(&mut held_up, true) {
+                clock.step(3 * 3_600 * Timestamp::TICKS_PER_SECOND);
+            }
+        };
+        let failed = copy(&location(from.path()), &to, &options, &mut progress).await;
+        assert!(matches!(failed, Err(CopyError::TooLate { .. })), "{failed:?}");
+        server.close().await;
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_copy_has_the_bytes_of_every_object_that_it_names() {
         let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
