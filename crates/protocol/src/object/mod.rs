@@ -8,6 +8,7 @@
 //! | the decision of a write | [`mod@write`], [`upload`], [`intent`] |
 //! | folders of buckets with a hierarchical namespace | [`folder`] |
 //! | listings | [`list`] |
+//! | rewrites in several calls | [`rewrite`] |
 //! | what rows say about rows of other ranges | [`restored`] |
 //! | work that goes on after its request | [`operation`], [`bulk_restore`] |
 //! | what time asks for: lifecycle rules, and rows whose life is over | [`ageing`] |
@@ -46,6 +47,7 @@ pub mod parts;
 pub mod policy;
 pub mod request;
 pub mod restored;
+pub mod rewrite;
 pub mod row;
 pub mod signed;
 pub mod storage_class;

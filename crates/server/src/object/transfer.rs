@@ -10,6 +10,7 @@ use rangehold_protocol::object::generation::{Content, Draft, Encryption, Generat
 use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::name::check_object;
 use rangehold_protocol::object::request::Call;
+use rangehold_protocol::object::rewrite;
 use rangehold_protocol::object::write::{Create, Name, Payload};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -27,6 +28,28 @@ use crate::limits::NAMES_CHANGE_TRIES_MAX;
 /// How often a source is read again because it was replaced at the same time.
 const TRIES_MAX: usize = 5;
 
+/// The `kind` of the answers to rewrites.
+const REWRITE_RESPONSE: &str = "storage#rewriteResponse";
+
+/// What a copy or a rewrite asks for, and its source.
+struct Copy {
+    from: Bucket,
+    to: Bucket,
+    to_name: String,
+    source: Source,
+    draft: Draft,
+    conditions: Conditions,
+}
+
+impl Copy {
+    /// Whether the copy lies elsewhere than its source.
+    fn moves_bytes(&self) -> bool {
+        let class = self.draft.storage_class.unwrap_or(self.to.storage_class());
+        self.from.settings.location != self.to.settings.location
+            || self.source.generation.storage_class != class
+    }
+}
+
 /// A source, as it was read.
 pub(super) struct Source {
     pub(super) generation: Generation,
@@ -40,31 +63,41 @@ impl ObjectService {
         call: &Call,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let (bucket, made) = self.transfer(exchange, call, body).await?;
-        self.object_resource(exchange, &bucket, &call.to_object, &made, Projection::NoAcl)
+        let copy = self.wanted_copy(exchange, call, body, None).await?;
+        let made = self.make_copy(exchange, &copy).await?;
+        self.object_resource(exchange, &copy.to, &call.to_object, &made, Projection::NoAcl)
     }
 
-    /// As a copy. No bytes are moved, so one call is always enough, and there are no tokens to go on with.
+    /// As a copy. A client may want that it takes several calls ([`rewrite`]).
     pub(super) async fn rewrite(
         &self,
         exchange: &Exchange<'_>,
         call: &Call,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        if let Some(token) = exchange.parameter("rewriteToken") {
-            let hint = "This server has given no token: it rewrites in one call.";
-            return Err(ObjectError::invalid("rewriteToken", token, hint).into());
+        let asked = rewrite::Asked::of(call, &exchange.query)?;
+        let copy = self.wanted_copy(exchange, call, body, asked.generation()).await?;
+        let source = &copy.source.generation;
+        if let Some(unfinished) = asked.unfinished(source.id.0, source.size, copy.moves_bytes()) {
+            let reply = json!({
+                "kind": REWRITE_RESPONSE,
+                "totalBytesRewritten": unfinished.rewritten.to_string(),
+                "objectSize": source.size.to_string(),
+                "done": false,
+                "rewriteToken": unfinished.token,
+            });
+            return resource(exchange, reply);
         }
-        let (bucket, made) = self.transfer(exchange, call, body).await?;
+        let made = self.make_copy(exchange, &copy).await?;
         let size = made.size.to_string();
         let mut shown = Vec::new();
-        let address = super::objects::address(exchange, &bucket, &call.to_object);
+        let address = super::objects::address(exchange, &copy.to, &call.to_object);
         let projection = exchange.query.projection(Projection::NoAcl)?;
         let all = rangehold_protocol::object::fields::Fields::All;
         made.put_json(&mut shown, &address, projection, &all, true);
         let shown: Value = serde_json::from_slice(&shown).expect("a resource is JSON");
         let reply = json!({
-            "kind": "storage#rewriteResponse",
+            "kind": REWRITE_RESPONSE,
             "totalBytesRewritten": size,
             "objectSize": size,
             "done": true,
@@ -73,17 +106,19 @@ impl ObjectService {
         resource(exchange, reply)
     }
 
-    async fn transfer(
+    /// Reads what a copy or rewrite asks for. `begun_with` is the generation of the source that an earlier call has seen.
+    async fn wanted_copy(
         &self,
         exchange: &Exchange<'_>,
         call: &Call,
         body: &mut RequestBody,
-    ) -> Result<(Bucket, Generation), Failure> {
+        begun_with: Option<u64>,
+    ) -> Result<Copy, Failure> {
         let body = self.body_object(exchange, body).await?;
         check_object(&call.to_object)?;
         let deadline = exchange.deadline();
         let (from, from_name) = self.place(&call.bucket, &call.object, Wants::There, deadline).await?;
-        let wanted = exchange.query.number("sourceGeneration")?;
+        let wanted = begun_with.or(exchange.query.number("sourceGeneration")?);
         let source_conditions = exchange.query.source_conditions()?;
         let source = self.source(&from, &from_name, wanted, &source_conditions).await?;
         // A copy in one call has its key in the headers of the target; a rewrite has both.
@@ -94,9 +129,12 @@ impl ObjectService {
         draft.customer_key = target_key;
         let conditions = exchange.query.conditions(None, None)?;
         let (to, to_name) = self.place(&call.to_bucket, &call.to_object, Wants::New, deadline).await?;
-        let to_name = Name { bucket: &to, name: &to_name };
-        let made = self.take_over(exchange, to_name, &draft, &conditions, &source).await?;
-        Ok((to, made))
+        Ok(Copy { from, to, to_name: to_name.into_owned(), source, draft, conditions })
+    }
+
+    async fn make_copy(&self, exchange: &Exchange<'_>, copy: &Copy) -> Result<Generation, Failure> {
+        let to = Name { bucket: &copy.to, name: &copy.to_name };
+        self.take_over(exchange, to, &copy.draft, &copy.conditions, &copy.source).await
     }
 
     /// A generation and its content, of which the conditions hold.

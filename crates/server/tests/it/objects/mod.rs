@@ -16,6 +16,7 @@ mod payloads;
 mod policies;
 mod rates;
 mod retries;
+mod rewrites;
 mod xml;
 
 use serde_json::Value;
