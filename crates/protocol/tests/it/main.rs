@@ -9,5 +9,6 @@ mod intents;
 mod render;
 mod settings;
 mod signatures;
+mod signed_headers;
 mod signed_urls;
 mod write;

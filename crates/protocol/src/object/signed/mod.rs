@@ -17,6 +17,7 @@
 mod canonical;
 mod chunks;
 mod secret;
+mod unsigned;
 mod v2;
 mod v4;
 
@@ -134,6 +135,9 @@ pub enum SignedError {
     /// It will be valid from then on: 403.
     #[error("Request signature is not valid before: {}", iso(*.0))]
     NotYetValid(Timestamp),
+    /// This header came and is not signed: 403.
+    #[error("There were headers present in the request which were not signed: {0}")]
+    Unsigned(String),
     /// The signature does not fit: 403.
     #[error(
         "The request signature we calculated does not match the signature you provided. Check your Google secret key and \
@@ -151,7 +155,7 @@ impl Claim {
     /// Finds the signature of a request; `None` if it carries none.
     ///
     /// # Errors
-    /// [`SignedError::Malformed`].
+    /// [`SignedError::Malformed`] and [`SignedError::Unsigned`].
     pub fn read(request: &SignedRequest<'_>) -> Result<Option<Self>, SignedError> {
         let authorization = request.header("authorization").unwrap_or_default();
         let has = |name: &str| request.parameter(name).is_some();

@@ -15,6 +15,7 @@ use rangehold_map::Timestamp;
 
 use super::{
     Claim, Dialect, Method, SKEW_SECONDS, SignedError, SignedRequest, canonical, malformed, required,
+    unsigned,
 };
 use crate::time::parse_http_date;
 
@@ -56,6 +57,7 @@ impl Dialect {
 
 /// A signed URL.
 pub(super) fn of_url(request: &SignedRequest<'_>, dialect: Dialect) -> Result<Claim, SignedError> {
+    refuse_unsigned(request, dialect)?;
     let parameter = |name: &str| required(request.parameter(name), name);
     let expires = parameter("Expires")?;
     let seconds: i64 = expires
@@ -80,6 +82,7 @@ pub(super) fn of_header(
     value: &str,
     dialect: Dialect,
 ) -> Result<Claim, SignedError> {
+    refuse_unsigned(request, dialect)?;
     let (id, given) = value.split_once(':').ok_or_else(|| {
         malformed("The header does not have the form 'GOOG1 id:signature' or 'AWS id:signature'.")
     })?;
@@ -117,6 +120,11 @@ pub(super) fn of_form(field: impl Fn(&str) -> Option<String>, policy: &str) -> R
         begins: None,
         ends: Timestamp::MAX_DATE_TIME,
     })
+}
+
+/// The headers of the dialect are in the signed text, but for those that are secrets. Those of the other dialect are not.
+fn refuse_unsigned(request: &SignedRequest<'_>, dialect: Dialect) -> Result<(), SignedError> {
+    unsigned::refuse(request, |name| name.starts_with(dialect.words().1))
 }
 
 fn signature(text: &str) -> Result<Vec<u8>, SignedError> {

@@ -21,7 +21,7 @@ use rangehold_map::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::{Claim, Dialect, EXPIRES_SECONDS_MAX, Method, SKEW_SECONDS, SignedError, SignedRequest};
-use super::{canonical, malformed, required};
+use super::{canonical, malformed, required, unsigned};
 use crate::time::parse_iso;
 
 const RSA: &str = "GOOG4-RSA-SHA256";
@@ -135,6 +135,7 @@ impl Signer {
         if !names.iter().any(|name| name == "host") {
             return Err(malformed("The signed headers must include 'host'."));
         }
+        unsigned::refuse(request, |header| names.iter().any(|name| name == header))?;
         let payload_header = words(self.dialect).payload_header;
         let signs_payload = names.iter().any(|name| name == payload_header);
         let payload = signs_payload.then(|| request.header(payload_header)).flatten();

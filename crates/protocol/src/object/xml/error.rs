@@ -64,7 +64,7 @@ impl From<SignedError> for ObjectError {
         let kind = match &error {
             SignedError::Malformed(_) => ErrorKind::Invalid,
             SignedError::Expired(_) => ErrorKind::ExpiredSignature,
-            SignedError::NotYetValid(_) => ErrorKind::Forbidden,
+            SignedError::NotYetValid(_) | SignedError::Unsigned(_) => ErrorKind::Forbidden,
             SignedError::Mismatch { .. } => ErrorKind::WrongSignature,
         };
         Self::new(kind, error.to_string())
