@@ -179,6 +179,28 @@ fn signatures_of_version_2_are_verified() {
     assert_eq!(by_header.verify(&Key::Secret("secret")), Ok(()));
 }
 
+/// A client that looks at the headers first has one URL for both.
+#[test]
+fn a_url_that_is_signed_for_get_serves_head_too() {
+    let secret = Key::Secret("secret");
+    let url = include_str!("../vectors/objects/hmac_v4_url.txt").trim();
+    assert_eq!(claim("HEAD", url, &[]).expect("a signature").verify(&secret), Ok(()));
+    for method in ["PUT", "DELETE", "POST"] {
+        assert!(claim(method, url, &[]).expect("a signature").verify(&secret).is_err(), "{method}");
+    }
+    let vector = &vectors().urls[0];
+    let (texts_of_get, _) = texts(&claim("GET", &vector.expected_url, &[]).expect("a signature"));
+    let (texts_of_head, _) = texts(&claim("HEAD", &vector.expected_url, &[]).expect("a signature"));
+    assert!(texts_of_get.iter().all(|text| texts_of_head.contains(text)));
+    assert!(texts_of_head.len() > texts_of_get.len(), "a URL that is signed for HEAD serves it as before");
+    let version_2 = "http://h/b/o?GoogleAccessId=a&Expires=4102444800&Signature=AAAA";
+    let (first, _) = texts(&claim("HEAD", version_2, &[]).expect("a signature"));
+    assert!(first.iter().any(|text| text.starts_with("GET\n")) && first[0].starts_with("HEAD\n"));
+    let amazon = "http://h/b/o?AWSAccessKeyId=a&Expires=4102444800&Signature=AAAA";
+    let (first, _) = texts(&claim("HEAD", amazon, &[]).expect("a signature"));
+    assert!(first.iter().all(|text| text.starts_with("HEAD\n")), "Amazon's URLs are for one method");
+}
+
 #[test]
 fn a_signature_that_lacks_a_part_is_malformed() {
     let vector = &vectors().urls[0];

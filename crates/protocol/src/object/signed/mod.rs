@@ -10,7 +10,7 @@
 //! server that knows no keys checks the dates all the same.
 //!
 //! The text of a version 4 holds the host. Some official clients sign the port too and some do not, so both texts are
-//! tried.
+//! tried. A URL for `GET` serves `HEAD` too, so for `HEAD` the texts with either method are tried.
 //!
 //! Clients of Amazon S3 make the same signatures with other words, so one reader serves both [`Dialect`]s.
 
@@ -64,6 +64,15 @@ impl<'a> SignedRequest<'a> {
 
     fn parameter(&self, name: &str) -> Option<String> {
         self.parameters().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The methods for which a signed URL may have been made. Google's URL for `GET` serves `HEAD` too, which shows less of
+    /// the same object. Amazon's serves one method.
+    fn methods_of_url(&self, dialect: Dialect) -> Vec<&'a str> {
+        match (self.method, dialect) {
+            ("HEAD", Dialect::Google) => vec!["HEAD", "GET"],
+            (method, _) => vec![method],
+        }
     }
 }
 

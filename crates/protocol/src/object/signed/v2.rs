@@ -68,7 +68,11 @@ pub(super) fn of_url(request: &SignedRequest<'_>, dialect: Dialect) -> Result<Cl
         dialect,
         method: Method::RsaOrHmacSha1,
         payload: None,
-        texts: texts(request, &expires, dialect),
+        texts: request
+            .methods_of_url(dialect)
+            .into_iter()
+            .flat_map(|method| texts(request, method, &expires, dialect))
+            .collect(),
         canonical: None,
         signature: signature(&parameter("Signature")?)?,
         begins: None,
@@ -99,7 +103,7 @@ pub(super) fn of_header(
         dialect,
         method: Method::HmacSha1,
         payload: None,
-        texts: texts(request, &line, dialect),
+        texts: texts(request, request.method, &line, dialect),
         canonical: None,
         signature: signature(given)?,
         begins: Some(date),
@@ -133,7 +137,7 @@ fn signature(text: &str) -> Result<Vec<u8>, SignedError> {
 
 /// The texts that may have been signed. The documentation wants the resource with its subresources; some official
 /// clients sign it with all parameters that they know of.
-fn texts(request: &SignedRequest<'_>, date: &str, dialect: Dialect) -> Vec<String> {
+fn texts(request: &SignedRequest<'_>, method: &str, date: &str, dialect: Dialect) -> Vec<String> {
     let header = |name: &str| request.header(name).unwrap_or_default();
     let mut names: Vec<String> = request
         .headers
@@ -145,12 +149,7 @@ fn texts(request: &SignedRequest<'_>, date: &str, dialect: Dialect) -> Vec<Strin
     names.dedup();
     let headers: String =
         names.iter().map(|name| format!("{name}:{}\n", canonical::header_value(&header(name)))).collect();
-    let begin = format!(
-        "{}\n{}\n{}\n{date}\n{headers}",
-        request.method,
-        header("content-md5"),
-        header("content-type")
-    );
+    let begin = format!("{method}\n{}\n{}\n{date}\n{headers}", header("content-md5"), header("content-type"));
     let bucket = request.host_bucket.map(|bucket| format!("/{bucket}")).unwrap_or_default();
     let mut texts: Vec<String> =
         queries(request).into_iter().map(|query| format!("{begin}{bucket}{}{query}", request.path)).collect();

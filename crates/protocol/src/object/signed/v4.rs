@@ -124,10 +124,11 @@ impl Signer {
         format!("{}\n{}\n{}\n{hash}", self.algorithm, self.date, self.scope)
     }
 
-    /// The claim over a request of which these headers are signed.
+    /// The claim over a request of which these headers are signed, with one of these methods.
     fn claim(
         self,
         request: &SignedRequest<'_>,
+        methods: &[&str],
         headers: &str,
         ends: Timestamp,
     ) -> Result<Claim, SignedError> {
@@ -145,8 +146,10 @@ impl Signer {
         };
         let mut hosts = vec![request.host, without_port];
         hosts.dedup();
+        let form =
+            |method: &str, host: &str| canonical_request(request, (method, host), &names, payload.as_deref());
         let requests: Vec<String> =
-            hosts.iter().map(|host| canonical_request(request, &names, host, payload.as_deref())).collect();
+            methods.iter().flat_map(|method| hosts.iter().map(|host| form(method, host))).collect();
         Ok(Claim {
             dialect: self.dialect,
             method: self.method(),
@@ -181,7 +184,7 @@ pub(super) fn of_url(request: &SignedRequest<'_>, dialect: Dialect) -> Result<Cl
         malformed(format!("{begin}Expires is '{expires}', and not 1 to {EXPIRES_SECONDS_MAX} seconds."))
     })?;
     let ends = after(signer.signed_at, seconds);
-    signer.claim(request, &parameter("SignedHeaders")?, ends)
+    signer.claim(request, &request.methods_of_url(dialect), &parameter("SignedHeaders")?, ends)
 }
 
 /// `GOOG4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...`
@@ -199,7 +202,7 @@ pub(super) fn of_header(
     let date = required(request.header(date_header), date_header)?;
     let signer = Signer::new(dialect, algorithm.to_owned(), &part("Credential")?, date, &part("Signature")?)?;
     let ends = after(signer.signed_at, SKEW_SECONDS);
-    signer.claim(request, &part("SignedHeaders")?, ends)
+    signer.claim(request, &[request.method], &part("SignedHeaders")?, ends)
 }
 
 /// A form: the policy is what was signed, and says itself until when it is valid.
@@ -226,8 +229,8 @@ pub(super) fn of_form(
 
 fn canonical_request(
     request: &SignedRequest<'_>,
+    (method, host): (&str, &str),
     names: &[String],
-    host: &str,
     payload: Option<&str>,
 ) -> String {
     let headers: String = names
@@ -241,7 +244,7 @@ fn canonical_request(
     let path = canonical::path(request.path);
     let query = canonical::query(request.parameters());
     let payload = payload.unwrap_or(UNSIGNED);
-    format!("{}\n{path}\n{query}\n{headers}\n{}\n{payload}", request.method, names.join(";"))
+    format!("{method}\n{path}\n{query}\n{headers}\n{}\n{payload}", names.join(";"))
 }
 
 /// A time `20190201T090000Z`.
