@@ -49,6 +49,19 @@ impl<'de> Deserialize<'de> for Int64 {
     }
 }
 
+/// Reads an optional number of 32 bits. JSON writes it as a number, and a client may send a text, as for those of 64 bits.
+pub(super) fn small<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    if !from.is_human_readable() {
+        return Option::deserialize(from);
+    }
+    let fitting = |Int64(number)| {
+        let wanted = "a whole number of 32 bits";
+        let too_large = |_| de::Error::invalid_value(de::Unexpected::Unsigned(number), &wanted);
+        u32::try_from(number).map_err(too_large)
+    };
+    Option::<Int64>::deserialize(from)?.map(fitting).transpose()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::generation::{Generation, State};
 use crate::object::error::ObjectError;
-use crate::object::int64::Int64;
+use crate::object::int64::{self, Int64};
 use crate::object::limits::LIFECYCLE_RULES_MAX;
 use crate::object::micros::Micros;
 use crate::object::storage_class::StorageClass;
@@ -46,14 +46,17 @@ pub struct RuleAction {
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
     /// Days since the object was made.
+    #[serde(deserialize_with = "int64::small")]
     pub age: Option<u32>,
     /// It was made before this day.
     pub created_before: Option<String>,
     /// Its custom time is before this day.
     pub custom_time_before: Option<String>,
     /// Days since its custom time.
+    #[serde(deserialize_with = "int64::small")]
     pub days_since_custom_time: Option<u32>,
     /// Days since it stopped being live.
+    #[serde(deserialize_with = "int64::small")]
     pub days_since_noncurrent_time: Option<u32>,
     /// Whether it is live.
     pub is_live: Option<bool>,
@@ -68,6 +71,7 @@ pub struct Condition {
     /// It stopped being live before this day.
     pub noncurrent_time_before: Option<String>,
     /// At least so many newer generations of its name are kept.
+    #[serde(deserialize_with = "int64::small")]
     pub num_newer_versions: Option<u32>,
     /// It has more bytes.
     pub size_above_bytes: Option<Int64>,
@@ -264,6 +268,27 @@ mod tests {
             let rules = rules(json!([{"action": delete, "condition": condition}]));
             let expected = holds.then_some(LifecycleAction::Delete);
             assert_eq!(action(&rules, &object, 0, days), expected, "{condition}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_days_and_versions_may_be_texts() {
+        let condition: Condition = serde_json::from_value(json!({
+            "age": "7", "daysSinceCustomTime": "8", "daysSinceNoncurrentTime": 9, "numNewerVersions": null
+        }))
+        .expect("a condition");
+        assert_eq!((condition.age, condition.days_since_custom_time), (Some(7), Some(8)));
+        assert_eq!((condition.days_since_noncurrent_time, condition.num_newer_versions), (Some(9), None));
+        let shown = serde_json::to_value(&condition).expect("JSON");
+        assert_eq!(
+            (&shown["age"], &shown["daysSinceCustomTime"]),
+            (&json!(7), &json!(8)),
+            "shown as numbers"
+        );
+        let row = postcard::to_allocvec(&condition).expect("a row");
+        assert_eq!(postcard::from_bytes(&row), Ok(condition));
+        for age in [json!("seven"), json!("-1"), json!("4294967296"), json!(1.5), json!(true)] {
+            assert!(serde_json::from_value::<Condition>(json!({ "age": age })).is_err(), "{age}");
         }
     }
 

@@ -140,6 +140,9 @@ impl Settings {
         {
             contexts.retain(|_, context| context.get("value").is_some_and(|value| !value.is_null()));
         }
+        if let Some(Value::Object(metadata)) = merged.get_mut("metadata") {
+            metadata.values_mut().for_each(write_as_text);
+        }
         if merged.get("retention") == Some(&Value::Object(Map::new())) {
             merged.remove("retention");
         }
@@ -200,6 +203,13 @@ impl Settings {
     }
 }
 
+/// Makes a number or a boolean a text, as the real service does with the client's own values. Other values stay.
+fn write_as_text(value: &mut Value) {
+    if matches!(value, Value::Number(_) | Value::Bool(_)) {
+        *value = Value::String(value.to_string());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -230,6 +240,18 @@ mod tests {
         let other = body(json!({"metadata": {"d": "4"}}));
         let whole = new.patched_with(&other, &["metadata".to_owned()], NOW).expect("good settings");
         assert_eq!(whole.metadata.keys().collect::<Vec<_>>(), ["d"]);
+    }
+
+    #[test]
+    fn numbers_and_booleans_in_metadata_become_texts() {
+        let first = body(json!({"metadata": {"a": 5, "b": true, "c": 1.5, "d": -7, "e": "x"}}));
+        let old = Settings::from_body(&first, NOW).expect("good settings");
+        let pairs: Vec<(&str, &str)> =
+            old.metadata.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(pairs, [("a", "5"), ("b", "true"), ("c", "1.5"), ("d", "-7"), ("e", "x")]);
+        let patch = body(json!({"metadata": {"a": null, "b": false}}));
+        let new = old.patched(&patch, NOW).expect("good settings");
+        assert_eq!((new.metadata.get("a"), new.metadata["b"].as_str()), (None, "false"));
     }
 
     #[test]
@@ -264,7 +286,9 @@ mod tests {
     fn wrong_values_are_refused_by_the_name_of_their_field() {
         for (value, field) in [
             (json!({"contentType": 5}), "contentType"),
-            (json!({"metadata": {"a": 1}}), "metadata"),
+            (json!({"metadata": {"a": {"b": "c"}}}), "metadata"),
+            (json!({"metadata": {"a": [1]}}), "metadata"),
+            (json!({"metadata": 5}), "metadata"),
             (json!({"metadata": {"a": "x".repeat(9_000)}}), "metadata"),
             (json!({"customTime": "soon"}), "customTime"),
             (json!({"temporaryHold": "yes"}), "temporaryHold"),
