@@ -84,14 +84,14 @@ impl ObjectService {
 
     pub(super) async fn list_buckets(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
         let projection = exchange.query.projection(Projection::NoAcl)?;
-        let wanted = exchange.query.number("maxResults")?.map_or(PAGE_ITEMS_MAX, |most| most as usize);
+        let most = exchange.query.number("maxResults")?.filter(|most| *most > 0);
         let after = exchange.parameter("pageToken").map(|token| name_in_token("pageToken", token));
         let select = Select {
             project: self.project(exchange)?,
             prefix: exchange.parameter("prefix").unwrap_or_default(),
             deleted: exchange.query.flag("softDeleted")?,
             after: after.transpose()?,
-            wanted: wanted.clamp(1, PAGE_ITEMS_MAX),
+            wanted: most.map_or(PAGE_ITEMS_MAX, |most| (most as usize).min(PAGE_ITEMS_MAX)),
         };
         let (buckets, next) = self.selected_buckets(&select, exchange.now.into()).await?;
         let items: Vec<Value> =

@@ -165,12 +165,14 @@ fn invalid_glob(why: &str) -> ObjectError {
     ObjectError::new(super::error::ErrorKind::Invalid, why).at("matchGlob")
 }
 
-/// Reads `maxResults`. More than a page can have means as many as it can have.
+/// Reads `maxResults`. More than a page can have means as many as it can have, and 0 means that the client leaves the number
+/// to the service.
 fn max_results(text: Option<&str>) -> Result<usize, ObjectError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(PAGE_ITEMS_MAX) };
     match text.parse::<usize>() {
-        Ok(0) | Err(_) => Err(ObjectError::invalid("maxResults", text, "Write a whole number from 1.")),
+        Ok(0) => Ok(PAGE_ITEMS_MAX),
         Ok(number) => Ok(number.min(PAGE_ITEMS_MAX)),
+        Err(_) => Err(ObjectError::invalid("maxResults", text, "Write a whole number from 0.")),
     }
 }
 

@@ -176,8 +176,10 @@ fn parse(query: &[(&'static str, &'static str)]) -> Result<ListRequest, ObjectEr
 fn parameters_are_read_and_checked() {
     let request = parse(&[("prefix", "a"), ("maxResults", "5000"), ("versions", "true")]).expect("good");
     assert_eq!((request.max_results, request.shown), (PAGE_ITEMS_MAX, Shown::Versions));
+    let nought = parse(&[("maxResults", "0")]).map(|request| request.max_results);
+    assert_eq!(nought, Ok(PAGE_ITEMS_MAX), "as if the client had named no number");
     for (name, value) in [
-        ("maxResults", "0"),
+        ("maxResults", "-1"),
         ("maxResults", "x"),
         ("versions", "yes"),
         ("pageToken", "abc"),
