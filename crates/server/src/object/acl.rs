@@ -24,7 +24,9 @@ enum Access {
 impl Access {
     fn of(call: &Call, body: &Map<String, Value>) -> Result<Self, ObjectError> {
         let text = |field: &str| body.get(field).and_then(Value::as_str);
-        let role = || Role::parse(text("role").ok_or_else(|| ObjectError::required("role"))?);
+        let for_bucket =
+            matches!(call.operation, Op::BucketAclInsert | Op::BucketAclPatch | Op::BucketAclUpdate);
+        let role = || Role::parse(text("role").ok_or_else(|| ObjectError::required("role"))?, for_bucket);
         Ok(match call.operation {
             Op::BucketAclList | Op::DefaultObjectAclList | Op::ObjectAclList => Self::List,
             Op::BucketAclGet | Op::DefaultObjectAclGet | Op::ObjectAclGet => Self::Get(call.id.clone()),

@@ -35,13 +35,15 @@ impl Role {
         }
     }
 
-    /// Reads a role as clients write it.
-    pub fn parse(text: &str) -> Result<Self, ObjectError> {
+    /// Reads a role as clients write it. `for_bucket` tells whether the list is for a bucket itself rather than for
+    /// objects.
+    pub fn parse(text: &str, for_bucket: bool) -> Result<Self, ObjectError> {
         match text {
             "READER" => Ok(Self::Reader),
-            "WRITER" => Ok(Self::Writer),
+            "WRITER" if for_bucket => Ok(Self::Writer),
             "OWNER" => Ok(Self::Owner),
-            _ => Err(ObjectError::invalid("role", text, "Use READER, WRITER or OWNER.")),
+            _ if for_bucket => Err(ObjectError::invalid("role", text, "Use READER, WRITER or OWNER.")),
+            _ => Err(ObjectError::invalid("role", text, "Use READER or OWNER.")),
         }
     }
 }
@@ -193,15 +195,15 @@ impl Acl {
     }
 
     /// The list that a client spelled out: lines with `entity` and `role`. Of several lines of one entity the
-    /// strongest role counts.
-    pub fn from_json(value: &serde_json::Value) -> Result<Self, ObjectError> {
+    /// strongest role counts. `for_bucket` tells whether the list is for a bucket itself rather than for objects.
+    pub fn from_json(value: &serde_json::Value, for_bucket: bool) -> Result<Self, ObjectError> {
         let hint = "Write a list of objects with entity and role.";
         let lines = value.as_array().ok_or_else(|| ObjectError::invalid("acl", value, hint))?;
         let mut entries: Vec<AclEntry> = Vec::new();
         for line in lines {
             let text = |field| line.get(field).and_then(|text| text.as_str());
             let entity = text("entity").ok_or_else(|| ObjectError::required("entity"))?;
-            let role = Role::parse(text("role").ok_or_else(|| ObjectError::required("role"))?)?;
+            let role = Role::parse(text("role").ok_or_else(|| ObjectError::required("role"))?, for_bucket)?;
             put(&mut entries, AclEntry::new(entity, role)?, Role::max);
         }
         check_length(&entries)?;

@@ -196,11 +196,13 @@ impl Bucket {
         body: &Map<String, Value>,
         parameters: BucketParameters,
     ) -> Result<(), ObjectError> {
-        let listed =
-            |field: &str| body.get(field).filter(|value| !value.is_null()).map(Acl::from_json).transpose();
-        let acl = parameters.acl.map(Acl::Predefined).or(listed("acl")?);
+        let listed = |field: &str, for_bucket| {
+            let list = body.get(field).filter(|value| !value.is_null());
+            list.map(|list| Acl::from_json(list, for_bucket)).transpose()
+        };
+        let acl = parameters.acl.map(Acl::Predefined).or(listed("acl", true)?);
         let default_object_acl = parameters.default_object_acl.map(Acl::Predefined);
-        let default_object_acl = default_object_acl.or(listed("defaultObjectAcl")?);
+        let default_object_acl = default_object_acl.or(listed("defaultObjectAcl", false)?);
         if acl.is_some() || default_object_acl.is_some() {
             self.check_lists_in_use()?;
         }

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(bindings[0]["members"], json!(["projectOwner:p", "projectEditor:p", "user:a@b"]));
         assert_eq!(bindings[1]["members"], json!(["projectViewer:p"]));
         let lines = read(json!({ "bindings": bindings })).expect("a list");
-        let list = Acl::from_json(&lines).expect("a list").entries(0, None);
+        let list = Acl::from_json(&lines, false).expect("a list").entries(0, None);
         assert!(list.len() == entries.len() && list.iter().all(|entry| entries.contains(entry)));
     }
 

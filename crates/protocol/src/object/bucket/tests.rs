@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::object::generation::Projection;
+use crate::object::generation::{Draft, Projection};
 
 const BORN: Micros = Micros::new(1_700_000_000_123_456);
 
@@ -73,6 +73,20 @@ fn a_patch_changes_what_it_names_and_an_update_everything() {
     let updated = updated.expect("updated");
     assert!(!updated.keeps_versions());
     assert_eq!(shown(&updated)["location"], "EU");
+}
+
+#[test]
+fn only_a_buckets_own_list_has_writers() {
+    let list = |role: &str| json!([{"entity": "user-a@b", "role": role}]);
+    for (role, own, of_objects) in [("READER", 200, 200), ("WRITER", 200, 400), ("OWNER", 200, 200)] {
+        assert_eq!(status(insert(json!({"acl": list(role)}))), own, "{role}");
+        assert_eq!(status(insert(json!({"defaultObjectAcl": list(role)}))), of_objects, "{role}");
+        let bucket = insert(json!({})).expect("a bucket");
+        assert_eq!(status(patch(&bucket, json!({"acl": list(role)}), 1)), own, "{role}");
+        assert_eq!(status(patch(&bucket, json!({"defaultObjectAcl": list(role)}), 1)), of_objects, "{role}");
+        let object = Draft::from_body(&map(json!({"acl": list(role)})), BORN);
+        assert_eq!(status(object), of_objects, "{role}");
+    }
 }
 
 #[test]

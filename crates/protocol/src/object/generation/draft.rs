@@ -36,7 +36,7 @@ impl Draft {
         Ok(Self {
             settings: Settings::from_body(body, now)?,
             storage_class: class.transpose()?,
-            acl: text("acl").map(Acl::from_json).transpose()?,
+            acl: text("acl").map(|acl| Acl::from_json(acl, false)).transpose()?,
             kms_key,
             customer_key: None,
         })

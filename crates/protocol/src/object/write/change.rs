@@ -100,7 +100,8 @@ impl Change<'_> {
                     BodyMode::Patch { whole } => generation.settings.patched_with(body, whole, now)?,
                     BodyMode::Update => updated(&generation.settings, body, now)?,
                 };
-                let listed = body.get("acl").filter(|acl| !acl.is_null()).map(Acl::from_json).transpose()?;
+                let listed = body.get("acl").filter(|acl| !acl.is_null());
+                let listed = listed.map(|acl| Acl::from_json(acl, false)).transpose()?;
                 if let Some(acl) = acl.map(Acl::Predefined).or(listed) {
                     bucket.check_lists_in_use()?;
                     bucket.check_public(&acl)?;

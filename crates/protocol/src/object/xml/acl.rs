@@ -66,11 +66,12 @@ fn put_scope(writer: &mut Writer, entity: &str) {
     writer.close();
 }
 
-/// Reads a document as the value of `acl` or `defaultObjectAcl` in the JSON API.
+/// Reads a document as the value of `acl` or `defaultObjectAcl` in the JSON API. `for_bucket` tells whether the list is for
+/// a bucket itself rather than for objects, which have no permission to write.
 ///
 /// # Errors
 /// `ParseError` (`MalformedXML`) for another document, a scope or a permission that is not known.
-pub fn read(body: &[u8]) -> Result<Value, ObjectError> {
+pub fn read(body: &[u8], for_bucket: bool) -> Result<Value, ObjectError> {
     let root = Element::parse(body, "AccessControlList")?;
     root.only(&["Owner", "Entries"])?;
     let entries = root.child("Entries").map(|entries| entries.children.as_slice()).unwrap_or_default();
@@ -78,7 +79,8 @@ pub fn read(body: &[u8]) -> Result<Value, ObjectError> {
         entry.only(&["Scope", "Permission"])?;
         let scope = entry.child("Scope").ok_or_else(|| entry.unexpected("no Scope"))?;
         let text = entry.text_of("Permission").unwrap_or_default();
-        let role = role(text).ok_or_else(|| entry.unexpected(text))?;
+        let role = role(text).filter(|role| for_bucket || *role != Role::Writer);
+        let role = role.ok_or_else(|| entry.unexpected(text))?;
         Ok(json!({"entity": entity(scope)?, "role": role.name()}))
     });
     lines.collect::<Result<Vec<Value>, ObjectError>>().map(Value::from)
@@ -136,10 +138,11 @@ mod tests {
             document.contains("<Scope type=\"AllUsers\"></Scope><Permission>READ</Permission>"),
             "{document}"
         );
-        let read = read(document.as_bytes()).expect("a list");
+        let list = read(document.as_bytes(), true).expect("a list");
         let expected: Vec<Value> =
             lines.iter().map(|(entity, role)| json!({"entity": entity, "role": role.name()})).collect();
-        assert_eq!(read, Value::from(expected));
+        assert_eq!(list, Value::from(expected));
+        assert!(read(document.as_bytes(), false).is_err(), "an object has no writers");
     }
 
     #[test]
@@ -156,7 +159,7 @@ mod tests {
             ("<Scope type=\"UserByEmail\"/>", "READ"),
             ("", "READ"),
         ] {
-            assert!(read(entry(scope, permission).as_bytes()).is_err(), "{scope} {permission}");
+            assert!(read(entry(scope, permission).as_bytes(), true).is_err(), "{scope} {permission}");
         }
     }
 }

@@ -92,7 +92,7 @@ impl Setting {
     pub fn read(self, body: &[u8]) -> Result<Map<String, Value>, ObjectError> {
         let (_, root, field) = self.words();
         let value = match self {
-            Self::Acl | Self::DefaultAcl => acl::read(body)?,
+            Self::Acl | Self::DefaultAcl => acl::read(body, self == Self::Acl)?,
             Self::Lifecycle => lifecycle::read(&Element::parse(body, root)?)?,
             _ => self.value(&Element::parse(body, root)?)?,
         };

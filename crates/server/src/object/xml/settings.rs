@@ -78,7 +78,7 @@ impl XmlApi<'_> {
         let list = predefined(exchange, false)?;
         let patch: Map<String, Value> = match list {
             Some(_) => Map::new(),
-            None => Map::from_iter([("acl".to_owned(), acl::read(&document)?)]),
+            None => Map::from_iter([("acl".to_owned(), acl::read(&document, false)?)]),
         };
         let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
         let conditions = conditions(exchange)?;
