@@ -35,6 +35,8 @@ pub enum ErrorKind {
     PartTooSmall,
     /// 400: the request's signature was valid until a time that has passed.
     ExpiredSignature,
+    /// 400: the request's signature names a header that did not come.
+    MalformedHeader,
     /// 400: a form does not meet the conditions of its policy.
     InvalidPolicy,
     /// 400: the object needs the key with which it was encrypted.
@@ -106,6 +108,7 @@ impl ErrorKind {
             Self::InvalidPartOrder => (400, "invalid", "InvalidPartOrder"),
             Self::PartTooSmall => (400, "invalid", "EntityTooSmall"),
             Self::ExpiredSignature => (400, "invalid", "ExpiredToken"),
+            Self::MalformedHeader => (400, "invalid", "MalformedSecurityHeader"),
             Self::InvalidPolicy => (400, "invalid", "InvalidPolicyDocument"),
             Self::CustomerKey => (400, "resourceIsEncryptedWithCustomerEncryptionKey", "InvalidArgument"),
             Self::Unauthenticated => (401, "authError", "AuthenticationRequired"),

@@ -1,4 +1,4 @@
-//! Headers of signed requests: which of them a holder of a signature may add.
+//! Headers of signed requests: which of them must be signed, and which must come.
 
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::signed::{Claim, SignedError, SignedRequest};
@@ -13,7 +13,11 @@ const GOOGLE_V2: &str = "GoogleAccessId=a&Expires=4102444800&Signature=AAAA";
 const AMAZON_V2: &str = "AWSAccessKeyId=a&Expires=4102444800&Signature=AAAA";
 
 fn read(query: &str, headers: &[(&str, &str)]) -> Result<Claim, SignedError> {
-    let request = SignedRequest { method: "PUT", path: "/b/o", query, host: "h", host_bucket: None, headers };
+    read_as("PUT", query, headers)
+}
+
+fn read_as(method: &str, query: &str, headers: &[(&str, &str)]) -> Result<Claim, SignedError> {
+    let request = SignedRequest { method, path: "/b/o", query, host: "h", host_bucket: None, headers };
     Claim::read(&request).map(|claim| claim.expect("a signature"))
 }
 
@@ -75,4 +79,16 @@ fn headers_that_describe_the_client_or_belong_to_the_signature_need_not_be_signe
     for query in [GOOGLE_V2, AMAZON_V2] {
         assert!(read(query, &headers).is_ok(), "{query}");
     }
+}
+
+#[test]
+fn a_header_that_is_signed_and_did_not_come_is_named() {
+    let error = ObjectError::from(read(GOOGLE_V4, &[]).expect_err("a header is missing"));
+    assert_eq!((error.kind.status(), error.kind.xml_code()), (400, "MalformedSecurityHeader"));
+    assert!(error.message.contains("not in the request: x-goog-meta-a"), "{}", error.message);
+    assert!(read_as("OPTIONS", GOOGLE_V4, &[]).is_ok(), "a browser asks before it sends the header");
+    // Amazon counts such a header as empty, and a client may have signed it so.
+    assert!(read(AMAZON_V4, &[]).is_ok());
+    let content_type = GOOGLE_V4.replace("x-goog-meta-a", "content-type");
+    assert!(read(&content_type, &[]).is_ok(), "a content type that did not come is empty");
 }

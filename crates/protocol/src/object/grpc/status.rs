@@ -52,6 +52,7 @@ pub const fn code_of(kind: ErrorKind) -> Code {
         | ErrorKind::InvalidPartOrder
         | ErrorKind::PartTooSmall
         | ErrorKind::ExpiredSignature
+        | ErrorKind::MalformedHeader
         | ErrorKind::InvalidPolicy
         | ErrorKind::CustomerKey
         | ErrorKind::LengthRequired

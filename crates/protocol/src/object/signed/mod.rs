@@ -138,6 +138,9 @@ pub enum SignedError {
     /// A part of the signature is missing or cannot be read: 400.
     #[error("{0}")]
     Malformed(String),
+    /// This header is signed and did not come: 400.
+    #[error("Header was included in signedheaders, but not in the request: {0}")]
+    Missing(String),
     /// It was valid until then: 400.
     #[error("Request signature expired at: {}", iso(*.0))]
     Expired(Timestamp),
@@ -164,7 +167,7 @@ impl Claim {
     /// Finds the signature of a request; `None` if it carries none.
     ///
     /// # Errors
-    /// [`SignedError::Malformed`] and [`SignedError::Unsigned`].
+    /// [`SignedError::Malformed`], [`SignedError::Missing`] and [`SignedError::Unsigned`].
     pub fn read(request: &SignedRequest<'_>) -> Result<Option<Self>, SignedError> {
         let authorization = request.header("authorization").unwrap_or_default();
         let has = |name: &str| request.parameter(name).is_some();

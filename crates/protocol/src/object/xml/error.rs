@@ -45,6 +45,7 @@ fn message(code: &str) -> &'static str {
         }
         "InvalidRange" => "The requested range cannot be satisfied.",
         "MalformedPOSTRequest" => "The body of your POST request is not well-formed multipart/form-data.",
+        "MalformedSecurityHeader" => "Your request has a malformed header.",
         "MalformedXML" => "The XML you provided was not well-formed or did not validate against our schema.",
         "MethodNotAllowed" => "The specified method is not allowed against this resource.",
         "MissingContentLength" => "You must provide the Content-Length HTTP header.",
@@ -63,6 +64,7 @@ impl From<SignedError> for ObjectError {
     fn from(error: SignedError) -> Self {
         let kind = match &error {
             SignedError::Malformed(_) => ErrorKind::Invalid,
+            SignedError::Missing(_) => ErrorKind::MalformedHeader,
             SignedError::Expired(_) => ErrorKind::ExpiredSignature,
             SignedError::NotYetValid(_) | SignedError::Unsigned(_) => ErrorKind::Forbidden,
             SignedError::Mismatch { .. } => ErrorKind::WrongSignature,
