@@ -61,6 +61,9 @@ pub const BODY_PACE_LOOKED_AT_EVERY: Duration = Duration::from_millis(250);
 /// So many bytes of an upload are read before they are stored: two blocks of a chunk, so that the blocks of a plain upload go
 /// to the disk as they lie in its pieces. With 256 KiB, 64 uploads took 14 MiB more memory, and a single one was not quicker.
 pub const PIECE_BYTES: usize = 128 * 1024;
+/// The room that an upload in gzip takes beside its piece while it is decompressed: 64 KiB each for the name, the comment and the
+/// extra field in the head of a member, and 96 KiB for the window, the tables and the buffer of the decoder.
+pub const UNPACKING_BYTES: usize = 288 * 1024;
 /// A piece that is not complete after this time is stored as it is.
 pub const PIECE_WITHIN: Duration = Duration::from_secs(10);
 /// An upload of which nothing comes for this time is refused.

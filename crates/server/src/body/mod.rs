@@ -1,14 +1,15 @@
 //! Request bodies: read whole, or piece by piece, within limits of size, time and the process's memory.
 //!
 //! All bodies share one budget. A body that is stored while it comes, as an upload of objects, is read in pieces
-//! ([`piece`]). Each piece is a body of its own for the budget, and its room is given back when it is stored. Bytes
-//! ask for room before they are copied out of the frame in which they came. Which body may grow is decided in [`growth`],
-//! which is pure; this module reads, waits and refuses. A body that waits for room is not read from its socket, so its
-//! client is slowed down and sees no error. Only at the deadline of its request it is refused: with 503 if it waited, with
-//! 408 if its client was slow.
+//! ([`piece`]). Each piece is a body of its own for the budget, and its room is given back when it is stored. Bytes ask
+//! for room before they are copied out of the frame in which they came. [`packed`] does the same for a body in gzip.
+//! Which body may grow is decided in [`growth`], which is pure; this module reads, waits and refuses. A body that waits
+//! for room is not read from its socket, so its client is slowed down and sees no error. Only at the deadline of its
+//! request it is refused: with 503 if it waited, with 408 if its client was slow.
 
 mod gathered;
 mod growth;
+mod packed;
 mod piece;
 
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use self::gathered::Gathered;
 use self::growth::{Growth, State};
+pub(crate) use self::packed::Packed;
 pub(crate) use self::piece::Piece;
 use crate::fair::{Tenant, Ticket};
 use crate::limits;

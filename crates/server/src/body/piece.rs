@@ -25,6 +25,12 @@ struct Held {
 }
 
 impl Piece {
+    /// A piece of which all bytes are here.
+    pub(super) fn whole(bytes: Bytes, place: Place) -> Self {
+        place.bodies.change(|growth, _| growth.complete(place.ticket));
+        Self { bytes, place: Arc::new(place) }
+    }
+
     /// Bytes that came out of this piece, for somebody who stores them later. The room of the piece is given back when the
     /// piece and these bytes are dropped.
     pub(crate) fn hold(&self, bytes: Bytes) -> Bytes {
@@ -79,8 +85,7 @@ impl Bodies {
         if bytes.is_empty() {
             return Ok(None);
         }
-        self.change(|growth, _| growth.complete(place.ticket));
-        Ok(Some(Piece { bytes: bytes.freeze(), place: Arc::new(place) }))
+        Ok(Some(Piece::whole(bytes.freeze(), place)))
     }
 }
 

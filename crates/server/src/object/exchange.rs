@@ -16,6 +16,7 @@ use rangehold_protocol::object::signed::{ChunkSigner, Dialect};
 use tokio::time::Instant;
 
 use super::access::Principal;
+use crate::body::Packed;
 use crate::fair::Tenant;
 use crate::limits;
 use crate::listener::OpenRequest;
@@ -55,10 +56,32 @@ pub(crate) struct Exchange<'a> {
 
 /// The body of a request.
 pub(crate) enum RequestBody {
-    /// It comes from the connection. What came beyond the last piece is in `rest`.
-    Incoming { incoming: Incoming, rest: Bytes },
+    /// It comes from the connection. What came beyond the last piece is in `rest`. Its pieces are decompressed if it is
+    /// `packed`.
+    Incoming { incoming: Incoming, rest: Bytes, packed: Option<Packed> },
     /// It is here, as that of a call in a batch.
     Whole(Bytes),
+}
+
+impl RequestBody {
+    /// A body of which nothing was read.
+    pub(crate) fn new(incoming: Incoming) -> Self {
+        Self::Incoming { incoming, rest: Bytes::new(), packed: None }
+    }
+
+    /// From now on the body comes out decompressed, if its client compressed it.
+    pub(crate) fn unpack(&mut self, exchange: &Exchange<'_>) {
+        if let Self::Incoming { packed, .. } = self
+            && exchange.is_packed()
+        {
+            packed.get_or_insert_default();
+        }
+    }
+
+    /// Whether it is decompressed on its way in. Then its declared length says nothing of the bytes that come out.
+    pub(crate) fn is_unpacked(&self) -> bool {
+        matches!(self, Self::Incoming { packed: Some(_), .. })
+    }
 }
 
 impl Exchange<'_> {
@@ -83,6 +106,11 @@ impl Exchange<'_> {
             };
             Some((name, value.to_str().ok()?))
         })
+    }
+
+    /// Whether the client compressed the body: Java's does. In the XML API this header is of the object.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.header("content-encoding").is_some_and(|coding| coding.trim().eq_ignore_ascii_case("gzip"))
     }
 
     /// A parameter of the query; an empty one counts as absent.

@@ -165,10 +165,13 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         body: &mut RequestBody,
     ) -> Result<Option<Piece>, Failure> {
-        let RequestBody::Incoming { incoming, rest } = body else {
+        let RequestBody::Incoming { incoming, rest, packed } = body else {
             return Err(ObjectError::not_implemented("An upload in a batch").into());
         };
-        let piece = self.bodies.piece(incoming, rest, exchange.tenant).await?;
+        let piece = match packed {
+            None => self.bodies.piece(incoming, rest, exchange.tenant).await?,
+            Some(packed) => self.bodies.unpacked_piece(incoming, rest, packed, exchange.tenant).await?,
+        };
         exchange.open.progressed();
         Ok(piece)
     }

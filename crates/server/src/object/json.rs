@@ -24,7 +24,7 @@ impl ObjectService {
         Ok(body_object(&self.whole_body(exchange, body, JSON_BODY_BYTES_MAX).await?)?)
     }
 
-    /// All of a body, decompressed if its client compressed it: Java's does.
+    /// All of a body, decompressed if its client compressed it.
     pub(super) async fn whole_body(
         &self,
         exchange: &Exchange<'_>,
@@ -37,7 +37,7 @@ impl ObjectService {
                 self.bodies.read(incoming, bytes_max, exchange.tenant, exchange.deadline()).await?.bytes
             }
         };
-        if exchange.header("content-encoding") != Some("gzip") {
+        if !exchange.is_packed() {
             return Ok(bytes);
         }
         let mut decoded = Vec::new();

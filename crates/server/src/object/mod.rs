@@ -63,7 +63,6 @@ mod xml;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -227,7 +226,7 @@ impl ObjectService {
             return Box::pin(grpc::called(self, connection, request)).await;
         }
         let (head, body) = request.into_parts();
-        let mut body = RequestBody::Incoming { incoming: body, rest: Bytes::new() };
+        let mut body = RequestBody::new(body);
         let open = connection.open_request();
         let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();

@@ -156,7 +156,8 @@ impl ObjectService {
         }
     }
 
-    /// A new object, in one of the forms in which its bytes can come.
+    /// A new object, in one of the forms in which its bytes can come. `Content-Encoding` says in each of them how the body is
+    /// sent; the encoding of the object is a parameter, or a field of its resource.
     async fn upload(
         &self,
         exchange: &Exchange<'_>,
@@ -164,6 +165,7 @@ impl ObjectService {
         method: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
+        body.unpack(exchange);
         match (exchange.parameter("upload_id"), method, exchange.parameter("uploadType")) {
             (Some(_), "DELETE", _) => self.cancel_upload(exchange, bucket).await,
             (Some(_), ..) => self.continue_upload(exchange, bucket, body).await,

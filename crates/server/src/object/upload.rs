@@ -206,7 +206,7 @@ impl ObjectService {
         session: Session,
         body: &mut RequestBody,
     ) -> Result<Done, Failure> {
-        let length = exchange.header("content-length").and_then(|length| length.parse().ok());
+        let length = declared(exchange, body);
         let range = ContentRange::parse(exchange.header("content-range"))?;
         let Progress { bytes, total, .. } = session.progress;
         match range.step(bytes, total, length)? {
@@ -240,8 +240,8 @@ impl ObjectService {
         let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload: upload.id.to_owned() };
         let (blobs, meter) = (self.blobs.clone(), self.meter(bucket));
         let mut receiver = Receiver::resume(blobs, user, meter, &session.progress).await?;
-        let length = exchange.header("content-length").and_then(|length| length.parse::<u64>().ok());
-        let ends_at = length.map(|length| session.progress.bytes + length.saturating_sub(incoming.skip));
+        let ends_at = declared(exchange, body)
+            .map(|length| session.progress.bytes + length.saturating_sub(incoming.skip));
         let fault = self.ordered_fault(exchange, "storage.objects.insert", ends_at);
         let stops_at = match fault {
             Some(Fault::StatusAfter(_, bytes)) => bytes,
@@ -333,6 +333,12 @@ impl ObjectService {
         };
         self.change_object(&create, exchange.deadline()).await
     }
+}
+
+/// How many bytes a request brings, if its head says it.
+fn declared(exchange: &Exchange<'_>, body: &RequestBody) -> Option<u64> {
+    let length = exchange.header("content-length").filter(|_| !body.is_unpacked());
+    length.and_then(|length| length.parse().ok())
 }
 
 /// Whether the bytes that have come are those that the client announced.

@@ -11,6 +11,7 @@ mod grpc_rates;
 mod hang_ups;
 mod moves;
 mod operations;
+mod packed;
 mod pages;
 mod payloads;
 mod policies;
