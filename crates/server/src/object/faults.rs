@@ -5,10 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
+use rangehold_protocol::object::request::Api;
+use rangehold_protocol::object::xml;
 use serde_json::json;
 
 use super::ObjectService;
 use super::exchange::Exchange;
+use super::failure::Failure;
 use super::reply::{Content, Pieces, Reply};
 use super::retry_tests::Fault;
 
@@ -24,13 +27,27 @@ impl ObjectService {
         let id = exchange.header("x-retry-test-id").filter(|_| self.options.retry_tests)?;
         self.retry_tests.take(id, operation, bytes)
     }
+
+    /// Does the work of an operation, or carries a fault out in its place or around it.
+    pub(super) async fn under_fault(
+        &self,
+        exchange: &Exchange<'_>,
+        operation: &str,
+        work: impl Future<Output = Result<Reply, Failure>>,
+    ) -> Result<Reply, Failure> {
+        match self.ordered_fault(exchange, operation, None) {
+            None => work.await,
+            Some(fault) if fault.is_early() => Ok(fault.spoil(Reply::empty(200), exchange.api)),
+            Some(fault) => work.await.map(|reply| fault.spoil(reply, exchange.api)),
+        }
+    }
 }
 
 impl Fault {
     /// Makes the reply to a request go wrong.
-    pub(super) fn spoil(self, mut reply: Reply) -> Reply {
+    pub(super) fn spoil(self, mut reply: Reply, api: Api) -> Reply {
         match self {
-            Self::Status(status) | Self::StatusAfter(status, _) => ordered_error(status),
+            Self::Status(status) | Self::StatusAfter(status, _) => ordered_error(status, api),
             Self::Reset => reset(),
             Self::BrokenStream(after) => {
                 reply.content = cut(reply.content, after);
@@ -50,8 +67,12 @@ impl Fault {
 }
 
 /// The reply with an ordered status.
-pub(super) fn ordered_error(status: u16) -> Reply {
+pub(super) fn ordered_error(status: u16, api: Api) -> Reply {
     let message = "A retry test ordered this error.";
+    if api == Api::Xml {
+        let body = xml::error::document("ServiceUnavailable", message);
+        return Reply::with_body(status, "application/xml; charset=UTF-8", body);
+    }
     let detail = json!({ "message": message, "domain": "global", "reason": "backendError" });
     let body = json!({ "error": { "code": status, "message": message, "errors": [detail] } });
     Reply::json(status, body.to_string())

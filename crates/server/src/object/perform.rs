@@ -23,14 +23,8 @@ impl ObjectService {
         method: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        match self.ordered_fault(exchange, call.operation.name(), None) {
-            None => self.run(exchange, call, is_media, method, body).await,
-            Some(fault) if fault.is_early() => Ok(fault.spoil(Reply::empty(200))),
-            Some(fault) => {
-                let reply = self.run(exchange, call, is_media, method, body).await;
-                reply.map(|reply| fault.spoil(reply))
-            }
-        }
+        let work = self.run(exchange, call, is_media, method, body);
+        self.under_fault(exchange, call.operation.name(), work).await
     }
 
     /// Carries an operation out.

@@ -146,7 +146,7 @@ impl ObjectService {
             Done::Finished(made) => {
                 self.object_resource(exchange, &bucket, &name, &made, Projection::NoAcl)?
             }
-            Done::Spoiled(status) => ordered_error(status),
+            Done::Spoiled(status) => ordered_error(status, exchange.api),
         };
         Ok(reply.header("X-GUploader-UploadID", whole_id))
     }

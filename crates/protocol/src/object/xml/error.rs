@@ -17,11 +17,15 @@ pub fn body(error: &ObjectError) -> Vec<u8> {
     if error.kind == ErrorKind::NotModified {
         return Vec::new();
     }
-    let code = error.kind.xml_code();
+    document(error.kind.xml_code(), &error.message)
+}
+
+/// A refusal with this code and these details.
+pub fn document(code: &str, details: &str) -> Vec<u8> {
     let mut writer = Writer::new("Error", "");
     writer.text("Code", code);
     writer.text("Message", message(code));
-    writer.text("Details", &error.message);
+    writer.text("Details", details);
     writer.finish().into_bytes()
 }
 

@@ -46,7 +46,7 @@ impl GrpcApi<'_> {
     pub(super) fn fail_if_ordered(&self, exchange: &Exchange<'_>, operation: &str) -> Result<(), Failure> {
         match self.ordered_fault(exchange, operation, None) {
             Some(fault) if fault.is_early() => {
-                let reply = fault.spoil(Reply::empty(200));
+                let reply = fault.spoil(Reply::empty(200), exchange.api);
                 Err(ordered(if reply.status < 400 { 503 } else { reply.status }))
             }
             _ => Ok(()),

@@ -51,7 +51,13 @@ impl XmlApi<'_> {
         let speaks = Speaks::Xml;
         match XmlRequest::read(method, path, host_bucket, &exchange.query, header) {
             Ok(request) => {
-                let result = self.run(exchange, &request, body).await;
+                let result = match request.operation() {
+                    None => self.run(exchange, &request, body).await,
+                    Some(operation) => {
+                        let work = self.run(exchange, &request, body);
+                        self.under_fault(exchange, operation.name(), work).await
+                    }
+                };
                 Outcome { operation: request.name(), speaks, result }
             }
             Err(error) => Outcome { operation: UNKNOWN, speaks, result: Err(error.into()) },

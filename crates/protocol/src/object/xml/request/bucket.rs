@@ -4,7 +4,7 @@ use strum::IntoEnumIterator as _;
 
 use super::{Setting, not_allowed, refuse};
 use crate::object::error::ObjectError;
-use crate::object::request::Query;
+use crate::object::request::{Operation, Query};
 
 /// Parameters that choose another resource than the bucket or its listing, and are not served. Most of them are of Amazon S3.
 const NOT_SERVED: [&str; 14] = [
@@ -67,6 +67,17 @@ impl BucketCall {
             ("HEAD", None) => Ok(Self::Head),
             ("DELETE", None) => Ok(Self::Delete),
             (other, None) => Err(not_allowed(other, "a bucket")),
+        }
+    }
+
+    pub(super) fn operation(&self) -> Option<Operation> {
+        match self {
+            Self::List => Some(Operation::ObjectsList),
+            Self::PostForm => Some(Operation::ObjectsInsert),
+            Self::Create => Some(Operation::BucketsInsert),
+            Self::Head => Some(Operation::BucketsGet),
+            Self::Delete => Some(Operation::BucketsDelete),
+            Self::ListUploads | Self::DeleteObjects | Self::Get(_) | Self::Set(_) => None,
         }
     }
 

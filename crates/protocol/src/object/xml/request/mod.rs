@@ -21,7 +21,7 @@ pub use self::bucket::BucketCall;
 pub use self::object::{CopySource, ObjectCall};
 pub use super::settings::Setting;
 use crate::object::error::{ErrorKind, ObjectError};
-use crate::object::request::Query;
+use crate::object::request::{Operation, Query};
 
 /// A request of the XML API.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +63,15 @@ impl XmlRequest {
             (_, false, false) => {
                 ObjectCall::read(method, query, header).map(|call| Self::Object(call, bucket, name))
             }
+        }
+    }
+
+    /// The operation of the JSON API that does the same, if there is one. Retry tests call operations by its name.
+    pub fn operation(&self) -> Option<Operation> {
+        match self {
+            Self::ListBuckets => Some(Operation::BucketsList),
+            Self::Bucket(call, _) => call.operation(),
+            Self::Object(call, ..) => call.operation(),
         }
     }
 

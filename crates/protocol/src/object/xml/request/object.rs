@@ -2,7 +2,7 @@
 
 use super::{decode, not_allowed, refuse};
 use crate::object::error::ObjectError;
-use crate::object::request::Query;
+use crate::object::request::{Operation, Query};
 use crate::object::xml::parts::part_number;
 
 /// Parameters that choose another resource than the object, and are not served.
@@ -114,6 +114,24 @@ impl ObjectCall {
             ("DELETE", None, None) => Self::Delete,
             (other, ..) => return Err(not_allowed(other, "an object")),
         })
+    }
+
+    pub(super) fn operation(&self) -> Option<Operation> {
+        match self {
+            Self::Get | Self::Head => Some(Operation::ObjectsGet),
+            Self::Put | Self::BeginSession | Self::ContinueSession(_) | Self::CancelSession(_) => {
+                Some(Operation::ObjectsInsert)
+            }
+            Self::Copy(_) => Some(Operation::ObjectsCopy),
+            Self::Delete => Some(Operation::ObjectsDelete),
+            Self::GetAcl
+            | Self::SetAcl
+            | Self::BeginUpload
+            | Self::PutPart { .. }
+            | Self::CompleteUpload(_)
+            | Self::AbortUpload(_)
+            | Self::ListParts(_) => None,
+        }
     }
 
     pub(super) fn name(&self) -> &'static str {

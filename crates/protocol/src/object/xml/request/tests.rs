@@ -70,6 +70,24 @@ fn requests_about_buckets_are_read() {
 }
 
 #[test]
+fn requests_have_the_operation_that_does_the_same() {
+    for (method, target, operation) in [
+        ("GET", "/", Some("storage.buckets.list")),
+        ("PUT", "/b", Some("storage.buckets.insert")),
+        ("GET", "/b", Some("storage.objects.list")),
+        ("GET", "/b?cors", None),
+        ("GET", "/b/o", Some("storage.objects.get")),
+        ("PUT", "/b/o", Some("storage.objects.insert")),
+        ("PUT", "/b/o?upload_id=u", Some("storage.objects.insert")),
+        ("PUT", "/b/o?partNumber=3&uploadId=u", None),
+        ("DELETE", "/b/o", Some("storage.objects.delete")),
+    ] {
+        let request = read(method, target, &[]).expect(target);
+        assert_eq!(request.operation().map(Operation::name), operation, "{method} {target}");
+    }
+}
+
+#[test]
 fn what_is_not_served_is_named() {
     for (method, target, named) in [
         ("PUT", "/b?location", "PUT with 'location'"),
