@@ -16,6 +16,7 @@ use rangehold_protocol::object::signed::{ChunkSigner, Dialect};
 use tokio::time::Instant;
 
 use super::access::Principal;
+use super::finish::Speaks;
 use crate::body::Packed;
 use crate::fair::Tenant;
 use crate::limits;
@@ -106,6 +107,16 @@ impl Exchange<'_> {
             };
             Some((name, value.to_str().ok()?))
         })
+    }
+
+    /// Whether it asks for the bytes of an object, and not for what is known of them.
+    pub(crate) fn is_media(&self) -> bool {
+        self.query.get("alt") == Some("media")
+    }
+
+    /// In which form errors are told to the sender.
+    pub(super) fn speaks(&self) -> Speaks {
+        Speaks::of(self.api, self.is_media())
     }
 
     /// Whether the client compressed the body: Java's does. In the XML API this header is of the object.

@@ -83,6 +83,7 @@ use self::access::Principal;
 use self::changes::Changes;
 use self::exchange::{Exchange, RequestBody, text};
 use self::failure::Failure;
+use self::finish::Speaks;
 pub use self::hosts::Hosts;
 pub use self::keys::{
     DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError, ObjectKeys, SharedObjectKeys,
@@ -156,15 +157,6 @@ struct Arrival {
     /// The time of the wall clock.
     now: Timestamp,
     begun: Instant,
-}
-
-/// In which form errors are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speaks {
-    Json,
-    /// Downloads.
-    Text,
-    Xml,
 }
 
 /// The result of a request.
@@ -286,13 +278,12 @@ impl ObjectService {
         open: &'a OpenRequest,
         arrival: &'a Arrival,
     ) -> Result<Exchange<'a>, Outcome> {
-        let refused = |operation, error: ObjectError| Outcome {
-            operation,
-            speaks: Speaks::Json,
-            result: Err(error.into()),
-        };
-        let invalid = |message: String| refused(UNKNOWN, ObjectError::new(ErrorKind::Invalid, message));
         let uri = &head.uri;
+        let speaks = Speaks::of_unread(uri, false);
+        let invalid = |message: String| {
+            let result = Err(ObjectError::new(ErrorKind::Invalid, message).into());
+            Outcome { operation: UNKNOWN, speaks, result }
+        };
         if uri.path().len() + uri.query().map_or(0, str::len) > limits::URI_BYTES_MAX {
             return Err(invalid(format!("The URI is longer than {} bytes.", limits::URI_BYTES_MAX)));
         }
@@ -305,10 +296,12 @@ impl ObjectService {
                 "{host:?} is not a name of this server: use its address, localhost, or a name given by --object-hosts."
             )));
         };
-        let query = Query::parse(uri.query().unwrap_or_default()).map_err(|error| refused(UNKNOWN, error))?;
-        let is_xml = bucket_in_host.is_some() || api_of(uri.path()) == Api::Xml;
-        let unsigned =
-            |error: Failure| Outcome { operation: UNAUTHENTICATED, speaks: Speaks::Xml, result: Err(error) };
+        let speaks = Speaks::of_unread(uri, bucket_in_host.is_some());
+        let refused = |operation, error: Failure| Outcome { operation, speaks, result: Err(error) };
+        let query = Query::parse(uri.query().unwrap_or_default());
+        let query = query.map_err(|error| refused(UNKNOWN, error.into()))?;
+        let is_xml = speaks == Speaks::Xml;
+        let unsigned = |error| refused(UNAUTHENTICATED, error);
         let claim = match is_xml {
             true => claim_of(head, host, bucket_in_host).map_err(|error| unsigned(error.into()))?,
             false => None,
@@ -322,7 +315,7 @@ impl ObjectService {
             Some(claim) => self.signer(&claim, arrival.now).await.map_err(unsigned)?,
             None => {
                 let sender = self.sender(connection, head, &query, arrival);
-                (sender.map_err(|error| refused(UNAUTHENTICATED, error))?, None)
+                (sender.map_err(|error| unsigned(error.into()))?, None)
             }
         };
         connection.prove();
@@ -374,7 +367,7 @@ impl ObjectService {
             };
         }
         if let Err(error) = self.check_origin(exchange).await {
-            return Outcome { operation: UNKNOWN, speaks: Speaks::Json, result: Err(error) };
+            return Outcome { operation: UNKNOWN, speaks: exchange.speaks(), result: Err(error) };
         }
         if self.options.retry_tests
             && let Some(result) = self.retry_test(exchange, body).await
@@ -387,15 +380,10 @@ impl ObjectService {
     /// Finds the operation that a request asks for, and carries it out.
     async fn routed(&self, exchange: &Exchange<'_>, body: &mut RequestBody) -> Outcome {
         let path = exchange.head.uri.path();
-        let api = exchange.api;
-        let speaks = match api {
-            Api::Json | Api::Upload | Api::Batch => Speaks::Json,
-            Api::Download => Speaks::Text,
-            Api::Xml => Speaks::Xml,
-        };
+        let speaks = exchange.speaks();
         let refused =
             |operation, error: ObjectError| Outcome { operation, speaks, result: Err(error.into()) };
-        match api {
+        match exchange.api {
             Api::Batch => {
                 let result = Box::pin(self.batch(exchange, body)).await;
                 return Outcome { operation: BATCH, speaks, result };
@@ -412,9 +400,7 @@ impl ObjectService {
             Ok(call) => call,
             Err(error) => return refused(UNKNOWN, error),
         };
-        let is_media = exchange.query.get("alt") == Some("media");
-        let speaks = if is_media { Speaks::Text } else { speaks };
-        let result = self.perform(exchange, &call, is_media, method, body).await;
+        let result = self.perform(exchange, &call, exchange.is_media(), method, body).await;
         Outcome { operation: call.operation.name(), speaks, result }
     }
 }
