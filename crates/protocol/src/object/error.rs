@@ -39,8 +39,18 @@ pub enum ErrorKind {
     MalformedHeader,
     /// 400: a form does not meet the conditions of its policy.
     InvalidPolicy,
-    /// 400: the object needs the key with which it was encrypted.
+    /// 400: the object needs the key with which it was encrypted, and none came.
     CustomerKey,
+    /// 400: the algorithm of a key is missing, or not the one that is known.
+    CustomerKeyAlgorithm,
+    /// 400: a key is missing beside its hash or algorithm, or is not a key.
+    CustomerKeyFormat,
+    /// 400: the hash of a key is missing, or is that of another key.
+    CustomerKeyHash,
+    /// 400: the object was encrypted with another key.
+    WrongCustomerKey,
+    /// 400: a key came for an object that was encrypted without one.
+    NoCustomerKey,
     /// 401: the request names nobody, or a token that is not known.
     Unauthenticated,
     /// 403: the caller may not do this.
@@ -110,7 +120,28 @@ impl ErrorKind {
             Self::ExpiredSignature => (400, "invalid", "ExpiredToken"),
             Self::MalformedHeader => (400, "invalid", "MalformedSecurityHeader"),
             Self::InvalidPolicy => (400, "invalid", "InvalidPolicyDocument"),
-            Self::CustomerKey => (400, "resourceIsEncryptedWithCustomerEncryptionKey", "InvalidArgument"),
+            Self::CustomerKey => (
+                400,
+                "resourceIsEncryptedWithCustomerEncryptionKey",
+                "ResourceIsEncryptedWithCustomerEncryptionKey",
+            ),
+            Self::CustomerKeyAlgorithm => {
+                (400, "customerEncryptionAlgorithmIsInvalid", "CustomerEncryptionAlgorithmIsInvalid")
+            }
+            Self::CustomerKeyFormat => {
+                (400, "customerEncryptionKeyFormatIsInvalid", "CustomerEncryptionKeyFormatIsInvalid")
+            }
+            Self::CustomerKeyHash => {
+                (400, "customerEncryptionKeySha256IsInvalid", "CustomerEncryptionKeySha256IsInvalid")
+            }
+            Self::WrongCustomerKey => {
+                (400, "customerEncryptionKeyIsIncorrect", "CustomerEncryptionKeyIsIncorrect")
+            }
+            Self::NoCustomerKey => (
+                400,
+                "resourceNotEncryptedWithCustomerEncryptionKey",
+                "ResourceNotEncryptedWithCustomerEncryptionKey",
+            ),
             Self::Unauthenticated => (401, "authError", "AuthenticationRequired"),
             Self::Forbidden => (403, "forbidden", "AccessDenied"),
             Self::WrongSignature => (403, "forbidden", "SignatureDoesNotMatch"),

@@ -10,24 +10,43 @@ use rangehold_protocol::object::generation::{Encryption, Generation};
 use sha2::{Digest, Sha256};
 
 use super::exchange::Exchange;
+use super::reply::Reply;
 
-/// The SHA-256 of the key in the headers that begin with `prefix`, if there is one.
+/// The one algorithm.
+const ALGORITHM: &str = "AES256";
+
+/// The SHA-256 of the key in the headers that begin with `prefix`, if there is one. A key comes with its algorithm and its
+/// hash, or not at all.
 pub(super) fn customer_key(exchange: &Exchange<'_>, prefix: &str) -> Result<Option<[u8; 32]>, ObjectError> {
     let header = |name: &str| exchange.header(&format!("{prefix}-{name}"));
-    let Some(key) = header("key") else { return Ok(None) };
-    let refused =
-        |message: &str| ObjectError::new(ErrorKind::CustomerKey, message).at(format!("{prefix}-key"));
-    if header("algorithm").is_some_and(|algorithm| algorithm != "AES256") {
-        return Err(refused("The encryption algorithm must be AES256."));
+    let (algorithm, key, hash) = (header("algorithm"), header("key"), header("key-sha256"));
+    if (algorithm, key, hash) == (None, None, None) {
+        return Ok(None);
     }
-    let bytes = STANDARD.decode(key).ok().filter(|bytes| bytes.len() == 32);
-    let bytes = bytes.ok_or_else(|| refused("The encryption key must be base64 of 32 bytes."))?;
+    let refused =
+        |kind, name: &str, message: &str| Err(ObjectError::new(kind, message).at(format!("{prefix}-{name}")));
+    let bytes = key.and_then(|key| STANDARD.decode(key).ok()).filter(|bytes| bytes.len() == 32);
+    let Some(bytes) = bytes else {
+        let message = "The encryption key must be base64 of 32 bytes.";
+        return refused(ErrorKind::CustomerKeyFormat, "key", message);
+    };
+    if algorithm != Some(ALGORITHM) {
+        let message = "The encryption algorithm must be AES256, and come with the key.";
+        return refused(ErrorKind::CustomerKeyAlgorithm, "algorithm", message);
+    }
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    match header("key-sha256") {
-        Some(sent) if sent != STANDARD.encode(digest) => {
-            Err(refused("The SHA-256 that came with the encryption key is not that of the key."))
-        }
-        _ => Ok(Some(digest)),
+    if hash.and_then(|hash| STANDARD.decode(hash).ok()).as_deref() != Some(&digest) {
+        let message = "The SHA-256 of the encryption key, in base64, must come with the key.";
+        return refused(ErrorKind::CustomerKeyHash, "key-sha256", message);
+    }
+    Ok(Some(digest))
+}
+
+/// Adds the headers that say with which key a generation was encrypted, if it was.
+pub(super) fn put_key_headers(reply: &mut Reply, generation: &Generation) {
+    if let Encryption::Customer(digest) = &generation.encryption {
+        reply.set("x-goog-encryption-algorithm", ALGORITHM);
+        reply.set("x-goog-encryption-key-sha256", STANDARD.encode(digest));
     }
 }
 
@@ -41,17 +60,18 @@ pub(super) fn has_key(generation: &Generation, sent: Option<[u8; 32]>) -> bool {
 
 /// Checks that a request which reads the bytes of a generation brought its key, and no key if it has none.
 pub(super) fn check_key(generation: &Generation, sent: Option<[u8; 32]>) -> Result<(), ObjectError> {
-    let message = match (&generation.encryption, sent) {
+    let (kind, message) = match (&generation.encryption, sent) {
         (Encryption::Customer(_), None) => {
-            "The target object is encrypted by a customer-supplied encryption key."
+            (ErrorKind::CustomerKey, "The target object is encrypted by a customer-supplied encryption key.")
         }
         (Encryption::Customer(key), Some(sent)) if *key != sent => {
-            "The provided encryption key is incorrect."
+            (ErrorKind::WrongCustomerKey, "The provided encryption key is incorrect.")
         }
-        (Encryption::Default | Encryption::Kms(_), Some(_)) => {
-            "The target object is not encrypted by a customer-supplied encryption key."
-        }
+        (Encryption::Default | Encryption::Kms(_), Some(_)) => (
+            ErrorKind::NoCustomerKey,
+            "The target object is not encrypted by a customer-supplied encryption key.",
+        ),
         _ => return Ok(()),
     };
-    Err(ObjectError::new(ErrorKind::CustomerKey, message))
+    Err(ObjectError::new(kind, message))
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::ObjectService;
 use super::byte_range::{Wanted, wanted};
-use super::encryption::{check_key, customer_key};
+use super::encryption::{check_key, customer_key, put_key_headers};
 use super::exchange::Exchange;
 use super::failure::Failure;
 use super::gunzip::gunzip;
@@ -289,6 +289,7 @@ pub(super) fn put_stored_headers(reply: &mut Reply, generation: &Generation, api
     reply.set("x-goog-storage-class", generation.storage_class.name());
     reply.set("x-goog-stored-content-length", generation.size.to_string());
     reply.set("x-goog-stored-content-encoding", encoding.unwrap_or("identity"));
+    put_key_headers(reply, generation);
     let etag = match api {
         Api::Xml => format!("\"{}\"", generation.xml_etag()),
         _ => generation.etag(),

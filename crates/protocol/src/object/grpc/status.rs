@@ -55,6 +55,11 @@ pub const fn code_of(kind: ErrorKind) -> Code {
         | ErrorKind::MalformedHeader
         | ErrorKind::InvalidPolicy
         | ErrorKind::CustomerKey
+        | ErrorKind::CustomerKeyAlgorithm
+        | ErrorKind::CustomerKeyFormat
+        | ErrorKind::CustomerKeyHash
+        | ErrorKind::WrongCustomerKey
+        | ErrorKind::NoCustomerKey
         | ErrorKind::LengthRequired
         | ErrorKind::TooLarge => Code::InvalidArgument,
         ErrorKind::Unauthenticated => Code::Unauthenticated,

@@ -4,6 +4,7 @@ mod addresses;
 mod ageing;
 mod bandwidth;
 mod buckets;
+mod encryption;
 mod folders;
 mod growth;
 mod grpc;

@@ -1,0 +1,98 @@
+//! Objects that are encrypted with keys of their clients.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::support::Service;
+use crate::support::wire::{Answer, Request};
+
+const UPLOAD: &str = "/upload/storage/v1/b/photos/o?uploadType=media&name=o";
+const MEDIA: &str = "/storage/v1/b/photos/o/o?alt=media";
+
+/// The headers of a key: its algorithm, the key itself and its hash.
+fn key(byte: u8) -> [(&'static str, String); 3] {
+    let key = [byte; 32];
+    [
+        ("x-goog-encryption-algorithm", "AES256".to_owned()),
+        ("x-goog-encryption-key", STANDARD.encode(key)),
+        ("x-goog-encryption-key-sha256", STANDARD.encode(Sha256::digest(key))),
+    ]
+}
+
+impl Service {
+    async fn with_headers(&self, method: &str, target: &str, headers: &[(&str, String)]) -> Answer {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let body: &[u8] = if matches!(method, "POST" | "PUT") { b"hello" } else { b"" };
+        self.send_object(&Request::new(method, target, &headers, body)).await
+    }
+}
+
+fn reason(answer: &Answer) -> Value {
+    let body: Value = serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{}", answer.body));
+    json!([answer.status, body["error"]["errors"][0]["reason"]])
+}
+
+#[tokio::test]
+async fn a_key_comes_with_its_algorithm_and_its_hash() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    let [algorithm, right, hash] = key(7);
+    let other = |of: &(&'static str, String), value: &str| (of.0, value.to_owned());
+    let short = STANDARD.encode([7; 16]);
+    for (headers, expected) in [
+        (vec![right.clone()], "customerEncryptionAlgorithmIsInvalid"),
+        (vec![right.clone(), hash.clone()], "customerEncryptionAlgorithmIsInvalid"),
+        (
+            vec![other(&algorithm, "AES128"), right.clone(), hash.clone()],
+            "customerEncryptionAlgorithmIsInvalid",
+        ),
+        (vec![algorithm.clone(), right.clone()], "customerEncryptionKeySha256IsInvalid"),
+        (vec![algorithm.clone(), right.clone(), key(8)[2].clone()], "customerEncryptionKeySha256IsInvalid"),
+        (vec![algorithm.clone(), hash.clone()], "customerEncryptionKeyFormatIsInvalid"),
+        (
+            vec![algorithm.clone(), other(&right, &short), hash.clone()],
+            "customerEncryptionKeyFormatIsInvalid",
+        ),
+        (vec![algorithm, other(&right, "!"), hash], "customerEncryptionKeyFormatIsInvalid"),
+    ] {
+        let refused = service.with_headers("POST", UPLOAD, &headers).await;
+        assert_eq!(reason(&refused), json!([400, expected]), "{headers:?}");
+        let refused = service.with_headers("PUT", "/photos/o", &headers).await;
+        let code = format!("<Code>C{}</Code>", &expected[1..]);
+        assert!(refused.status == 400 && refused.body.contains(&code), "{headers:?}: {}", refused.body);
+    }
+    assert_eq!(service.object("GET", "/storage/v1/b/photos/o/o", "").await.status, 404);
+}
+
+#[tokio::test]
+async fn an_object_is_read_with_its_key_alone_and_names_the_hash() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    assert_eq!(service.with_headers("POST", UPLOAD, &key(7)).await.status, 200);
+    let hash = key(7)[2].1.clone();
+    for (method, target) in [("GET", MEDIA), ("GET", "/photos/o"), ("HEAD", "/photos/o")] {
+        let read = service.with_headers(method, target, &key(7)).await;
+        assert_eq!(read.status, 200, "{method} {target}: {}", read.body);
+        assert_eq!(read.header("x-goog-encryption-algorithm").as_deref(), Some("AES256"));
+        assert_eq!(read.header("x-goog-encryption-key-sha256").as_ref(), Some(&hash));
+    }
+    let missing = service.with_headers("GET", MEDIA, &[]).await;
+    let text = "The target object is encrypted by a customer-supplied encryption key.";
+    assert_eq!((missing.status, missing.body.as_str()), (400, text));
+    for (headers, code) in [
+        (&[][..], "ResourceIsEncryptedWithCustomerEncryptionKey"),
+        (&key(8), "CustomerEncryptionKeyIsIncorrect"),
+    ] {
+        let refused = service.with_headers("GET", "/photos/o", headers).await;
+        assert!(refused.status == 400 && refused.body.contains(code), "{}", refused.body);
+    }
+
+    assert_eq!(service.with_headers("PUT", "/photos/plain", &[]).await.status, 200);
+    let refused = service.with_headers("GET", "/photos/plain", &key(7)).await;
+    let code = "ResourceNotEncryptedWithCustomerEncryptionKey";
+    assert!(refused.status == 400 && refused.body.contains(code), "{}", refused.body);
+    let plain = service.with_headers("GET", "/photos/plain", &[]).await;
+    assert_eq!((plain.status, plain.header("x-goog-encryption-algorithm")), (200, None));
+}
