@@ -13,7 +13,7 @@ use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Draft, Generation, Projection};
 use rangehold_protocol::object::limits::JSON_BODY_BYTES_MAX;
 use rangehold_protocol::object::merge::body_object;
-use rangehold_protocol::object::multipart::{Boundary, Event, MultipartError, Parser};
+use rangehold_protocol::object::multipart::{Boundary, Event, MultipartError, Parser, TransferDecoder};
 use rangehold_protocol::object::name::check_object;
 use rangehold_protocol::object::write::{Create, Name};
 use serde_json::{Map, Value};
@@ -67,7 +67,7 @@ impl ObjectService {
         let mut bucket = self.bucket(bucket).await?;
         let content_type = exchange.header("content-type").unwrap_or_default();
         let boundary = Boundary::from_content_type(content_type, "related").map_err(malformed)?;
-        let mut parts = Parts { parser: Parser::new(boundary), begun: 0, resource: BytesMut::new() };
+        let mut parts = Parts::new(boundary);
         let mut receiving: Option<(Described, Receiver)> = None;
         while let Some(piece) = self.piece(exchange, body).await? {
             parts.parser.push(piece.bytes.clone());
@@ -89,7 +89,7 @@ impl ObjectService {
                 }
             }
         }
-        parts.parser.finish().map_err(malformed)?;
+        parts.finish()?;
         let Some((described, receiver)) = receiving else {
             let message = "A multipart upload has two parts: the resource in JSON, and the bytes.";
             return Err(ObjectError::new(ErrorKind::ParseError, message).into());
@@ -182,6 +182,8 @@ struct Parts {
     parser: Parser,
     /// The parts that have begun.
     begun: usize,
+    /// Takes the encoding off the part with the bytes.
+    decoder: TransferDecoder,
     /// What has arrived of the first part.
     resource: BytesMut,
 }
@@ -195,6 +197,11 @@ enum Found {
 }
 
 impl Parts {
+    fn new(boundary: Boundary) -> Self {
+        let decoder = TransferDecoder::default();
+        Self { parser: Parser::new(boundary), begun: 0, decoder, resource: BytesMut::new() }
+    }
+
     /// What comes next; `None` if more of the body is needed, or at its end.
     fn next(&mut self) -> Result<Option<Found>, ObjectError> {
         while let Some(event) = self.parser.event().map_err(malformed)? {
@@ -202,10 +209,16 @@ impl Parts {
                 Event::Part(head) => {
                     self.begun += 1;
                     if self.begun == 2 {
+                        self.decoder = TransferDecoder::of(&head)?;
                         return Ok(Some(Found::MediaBegins(head.content_type().map(str::to_owned))));
                     }
                 }
-                Event::Data(bytes) if self.begun == 2 => return Ok(Some(Found::Media(bytes))),
+                Event::Data(bytes) if self.begun == 2 => {
+                    let bytes = self.decoder.decode(bytes)?;
+                    if !bytes.is_empty() {
+                        return Ok(Some(Found::Media(bytes)));
+                    }
+                }
                 Event::Data(_) if self.begun > 2 => {
                     let message = "A multipart upload has two parts, and this one has more.";
                     return Err(ObjectError::new(ErrorKind::ParseError, message));
@@ -223,6 +236,12 @@ impl Parts {
             }
         }
         Ok(None)
+    }
+
+    /// Checks at the end of the body that nothing of it is missing.
+    fn finish(self) -> Result<(), ObjectError> {
+        self.parser.finish().map_err(malformed)?;
+        self.decoder.finish()
     }
 }
 

@@ -20,10 +20,12 @@
 mod boundary;
 mod parser;
 mod part;
+mod transfer;
 
 pub use self::boundary::Boundary;
 pub use self::parser::{Event, Parser};
 pub use self::part::PartHead;
+pub use self::transfer::TransferDecoder;
 
 /// Bytes of the head of one part.
 pub const PART_HEAD_BYTES_MAX: usize = 32 * 1024;

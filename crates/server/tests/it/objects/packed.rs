@@ -1,7 +1,9 @@
-//! Uploads that their clients compressed on the way.
+//! Uploads that their clients compressed or encoded on the way.
 
 use std::io::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -136,4 +138,27 @@ async fn uploads_that_grow_beyond_the_room_of_bodies_all_end() {
     for made in [first, second, third] {
         assert_eq!(made["size"], json!((24 << 20).to_string()));
     }
+}
+
+#[tokio::test]
+async fn a_part_in_base64_is_decoded_and_other_encodings_are_named() {
+    let service = Service::with_uploads().await;
+    let text = "some text. ".repeat(40_000);
+    let encoded = STANDARD.encode(&text);
+    let lines: Vec<&[u8]> = encoded.as_bytes().chunks(76).collect();
+    let lines = lines.join(&b"\r\n"[..]);
+    let head = "Content-Type: text/x\r\nContent-Transfer-Encoding: base64\r\n";
+    let body = |media: &[u8], head: &str| related(&json!({"name": "n"}), head, media);
+    let made = resource(&service.send_upload(MULTIPART, &[RELATED], &body(&lines, head)).await);
+    assert_eq!((&made["size"], &made["contentType"]), (&json!(text.len().to_string()), &json!("text/x")));
+    assert!(service.bytes_of("n").await == text, "other bytes");
+
+    let refused = service.send_upload(MULTIPART, &[RELATED], &body(b"aGVsbG8", head)).await;
+    assert!(refused.status == 400 && refused.body.contains("base64"), "{}", refused.body);
+    let head = "Content-Transfer-Encoding: quoted-printable\r\n";
+    let refused = service.send_upload(MULTIPART, &[RELATED], &body(b"=20", head)).await;
+    assert!(refused.status == 501 && refused.body.contains("quoted-printable"), "{}", refused.body);
+    let binary = body(b"aGVsbG8=", "Content-Transfer-Encoding: binary\r\n");
+    resource(&service.send_upload(MULTIPART, &[RELATED], &binary).await);
+    assert_eq!(service.bytes_of("n").await, "aGVsbG8=");
 }
