@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::header::{HeaderMap, HeaderValue};
 use http::request::Parts;
 use hyper::body::Incoming;
 use rangehold_map::Timestamp;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
-use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::fields::Fields;
 use rangehold_protocol::object::request::{Api, Query};
 use rangehold_protocol::object::signed::{ChunkSigner, Dialect};
@@ -105,7 +105,7 @@ impl Exchange<'_> {
                 Some(rest) if is_amazon => Cow::from(format!("x-goog-{rest}")),
                 _ => Cow::from(name.as_str()),
             };
-            Some((name, value.to_str().ok()?))
+            Some((name, text_of(value)?))
         })
     }
 
@@ -165,5 +165,22 @@ impl Exchange<'_> {
 
 /// A header's first value, if it is text.
 pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+    headers.get(name).and_then(text_of)
+}
+
+/// A header's value, if it is text. Users write their metadata and the names of objects in UTF-8.
+pub(crate) fn text_of(value: &HeaderValue) -> Option<&str> {
+    std::str::from_utf8(value.as_bytes()).ok()
+}
+
+/// Refuses a request with a header that is not text. Such a header would count as absent, be it a condition or the user's
+/// metadata.
+pub(super) fn check_texts(headers: &HeaderMap) -> Result<(), ObjectError> {
+    match headers.iter().find(|(_, value)| text_of(value).is_none()) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message = format!("The value of the header '{name}' is not UTF-8.");
+            Err(ObjectError::new(ErrorKind::Invalid, message).at(name.as_str()))
+        }
+    }
 }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use super::ObjectService;
 use super::encryption::customer_key;
-use super::exchange::{Exchange, RequestBody};
+use super::exchange::{Exchange, RequestBody, text_of};
 use super::failure::Failure;
 use super::located::Wants;
 use super::payload::{Received, Receiver};
@@ -281,7 +281,7 @@ pub(super) fn announced(
 ) -> Result<Announced, ObjectError> {
     let mut announced = Draft::announced(resource)?;
     let headers = exchange.head.headers.get_all("x-goog-hash").iter();
-    for header in headers.filter_map(|value| value.to_str().ok()) {
+    for header in headers.filter_map(text_of) {
         announced.add_goog_hash(header)?;
     }
     if let Some(md5) = exchange.header("content-md5") {

@@ -81,7 +81,7 @@ use tracing::debug;
 pub use self::access::Access;
 use self::access::Principal;
 use self::changes::Changes;
-use self::exchange::{Exchange, RequestBody, text};
+use self::exchange::{Exchange, RequestBody, check_texts, text};
 use self::failure::Failure;
 use self::finish::Speaks;
 pub use self::hosts::Hosts;
@@ -298,6 +298,7 @@ impl ObjectService {
         };
         let speaks = Speaks::of_unread(uri, bucket_in_host.is_some());
         let refused = |operation, error: Failure| Outcome { operation, speaks, result: Err(error) };
+        check_texts(&head.headers).map_err(|error| refused(UNKNOWN, error.into()))?;
         let query = Query::parse(uri.query().unwrap_or_default());
         let query = query.map_err(|error| refused(UNKNOWN, error.into()))?;
         let is_xml = speaks == Speaks::Xml;

@@ -7,6 +7,7 @@ use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::signed::{Claim, Key, SignedRequest};
 
 use crate::object::access::{Access, Principal};
+use crate::object::exchange::text_of;
 use crate::object::keys::{HmacKey, ObjectKeys};
 
 /// The signature of a request; `None` if it carries none.
@@ -16,7 +17,7 @@ pub(in crate::object) fn claim_of(
     host_bucket: Option<&str>,
 ) -> Result<Option<Claim>, ObjectError> {
     let headers: Vec<(&str, &str)> =
-        head.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+        head.headers.iter().filter_map(|(name, value)| Some((name.as_str(), text_of(value)?))).collect();
     let request = SignedRequest {
         method: head.method.as_str(),
         path: head.uri.path(),

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::support::Service;
-use crate::support::wire::{Answer, Request};
+use crate::support::wire::{Answer, Request, parse, send_bytes};
 
 impl Service {
     async fn xml(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
@@ -85,6 +85,31 @@ async fn an_object_is_put_read_copied_and_deleted() {
     assert_eq!((bucket.status, element(&bucket.body, "Code")), (404, "NoSuchBucket"));
     let named = service.xml("GET", "/photos?website", &[], b"").await;
     assert_eq!((named.status, element(&named.body, "Code")), (501, "NotImplemented"));
+}
+
+#[tokio::test]
+async fn headers_in_utf_8_are_kept_and_other_bytes_are_refused() {
+    let service = Service::with_photos().await;
+    let headers = [("x-goog-meta-u", "é 日本"), ("Content-Disposition", "attachment; filename=\"é\"")];
+    assert_eq!(service.xml("PUT", "/photos/o", &headers, b"hello").await.status, 200);
+    let read = service.xml("GET", "/photos/o", &[], b"").await;
+    for (name, value) in headers {
+        assert_eq!(read.header(name).as_deref(), Some(value));
+    }
+    let copy = [("x-goog-copy-source", "photos/o"), ("x-goog-metadata-directive", "COPY")];
+    assert_eq!(service.xml("PUT", "/photos/%C3%A9", &copy, b"").await.status, 200);
+    let named = [("x-goog-copy-source", "photos/é")];
+    assert_eq!(service.xml("PUT", "/photos/again", &named, b"").await.status, 200);
+
+    let address = service.running.object_address.expect("objects are served");
+    for header in ["x-goog-meta-u", "x-goog-if-generation-match", "Range"] {
+        let mut head = Request::new("PUT", "/photos/latin", &[(header, "~")], b"").head(address);
+        *head.iter_mut().find(|byte| **byte == b'~').expect("a value") = 0xE9;
+        let refused = parse(&send_bytes(address, &head).await).expect("an answer");
+        assert_eq!((refused.status, element(&refused.body, "Code")), (400, "InvalidArgument"));
+        assert!(refused.body.contains(&header.to_ascii_lowercase()), "{}", refused.body);
+    }
+    assert_eq!(service.xml("GET", "/photos/latin", &[], b"").await.status, 404);
 }
 
 #[tokio::test]
