@@ -303,7 +303,9 @@ impl ObjectService {
         let query = query.map_err(|error| refused(UNKNOWN, error.into()))?;
         let is_xml = speaks == Speaks::Xml;
         let unsigned = |error| refused(UNAUTHENTICATED, error);
-        let claim = match is_xml {
+        // A browser asks for permission without a signature of its own, at the address that is signed for its next request.
+        let may_be_signed = is_xml && head.method != http::Method::OPTIONS;
+        let claim = match may_be_signed {
             true => claim_of(head, host, bucket_in_host).map_err(|error| unsigned(error.into()))?,
             false => None,
         };

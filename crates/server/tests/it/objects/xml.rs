@@ -271,6 +271,18 @@ async fn a_url_that_is_signed_with_an_hmac_key_of_the_api_is_valid() {
     assert_eq!(service.xml("GET", &url(secret), &[], b"").await.body, "hello");
     let refused = service.xml("GET", &url("another secret"), &[], b"").await;
     assert_eq!((refused.status, element(&refused.body, "Code")), (403, "SignatureDoesNotMatch"));
+
+    let page = "https://page.example";
+    service
+        .object_json(
+            "PATCH",
+            "/b/photos",
+            r#"{"cors":[{"origin":["https://page.example"],"method":["GET"]}]}"#,
+        )
+        .await;
+    let ask = [("Origin", page), ("Access-Control-Request-Method", "GET")];
+    let asked = service.xml("OPTIONS", &url(secret), &ask, b"").await;
+    assert_eq!((asked.status, asked.header("Access-Control-Allow-Origin").as_deref()), (200, Some(page)));
 }
 
 #[tokio::test]
