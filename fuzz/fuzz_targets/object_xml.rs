@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(parts) = read_complete(data) {
         assert!(!parts.is_empty() && parts.iter().all(|(number, _)| (1..=PART_NUMBER_MAX).contains(number)));
     }
-    let _ = (DeleteRequest::read(data), read_create("bucket", data), acl::read(data));
+    let _ = (DeleteRequest::read(data), read_create("bucket", data), acl::read(data, true));
     for setting in [Setting::Cors, Setting::Lifecycle, Setting::Tagging, Setting::Website] {
         let _ = setting.read(data);
     }
