@@ -60,6 +60,19 @@ impl Change {
         }
     }
 
+    /// Whether all mappings that it changes are among these.
+    fn is_of(&self, mappings: &[Mapping<i64>]) -> bool {
+        let is_there = |one: &Mapping<i64>| mappings.iter().any(|there| there.id() == one.id());
+        match self {
+            Self::Offline(one)
+            | Self::Online(one)
+            | Self::Move(one, ..)
+            | Self::Split(one, _)
+            | Self::Lock(one) => is_there(one),
+            Self::Merge(left, right) => is_there(left) && is_there(right),
+        }
+    }
+
     fn touches(&self, tenant: i64) -> bool {
         let holds = |mapping: &Mapping<i64>| {
             *mapping.low() <= tenant && mapping.high().is_none_or(|high| tenant < *high)
@@ -116,6 +129,14 @@ pub async fn run(world: &World, seed: u64, count: usize, faults: bool) -> Change
             // A manager that was killed amid `Lock` has left one, for as long as its lease.
             Some(Err(error)) if error.retry() || error.code() == Code::MappingLockOwnerMismatch => {
                 changed.failed += 1
+            }
+            Some(Err(error)) if error.code() == Code::MappingDoesNotExist && changed.managers_killed > 0 => {
+                // A manager that was killed may have sent its last commit, which took effect after the look above.
+                let mappings = map.mappings().await.expect("the global map is never down");
+                match change.is_of(&mappings) {
+                    true => changed.wrong.push(format!("a change: {error:?}")),
+                    false => changed.failed += 1,
+                }
             }
             Some(Err(error)) => changed.wrong.push(format!("a change: {error:?}")),
             None => {
