@@ -22,6 +22,7 @@ const STEP_BYTES: usize = 32 * 1024;
 #[derive(Default)]
 pub(crate) struct Packed {
     state: State,
+    is_damaged: bool,
 }
 
 #[derive(Default)]
@@ -70,10 +71,7 @@ impl Packed {
     fn take(&mut self) -> Bytes {
         match &mut self.state {
             State::Empty => Bytes::new(),
-            State::Open(decoder) => {
-                // A buffer that grows step by step is twice as large as its bytes in the end.
-                std::mem::replace(decoder.get_mut(), Vec::with_capacity(PIECE_BYTES)).into()
-            }
+            State::Open(decoder) => std::mem::take(decoder.get_mut()).into(),
             State::Ended(last) => std::mem::take(last).into(),
         }
     }
@@ -85,6 +83,27 @@ impl Packed {
             State::Open(decoder) => decoder.get_ref().len(),
             State::Ended(last) => last.len(),
         }
+    }
+
+    /// Makes room for the next piece. A buffer that grows step by step is twice as large as its bytes in the end.
+    fn reserve(&mut self) {
+        if let State::Open(decoder) = &mut self.state {
+            decoder.get_mut().reserve(PIECE_BYTES);
+        }
+    }
+
+    /// Whether the body was found not to be gzip, or not what its client compressed. Then what came out before is not what the
+    /// client sent either.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged
+    }
+
+    /// The refusal of a damaged body.
+    fn damaged(&mut self, error: &io::Error) -> TableError {
+        self.is_damaged = true;
+        TableError::invalid_input(format!(
+            "The request body is not whole gzip, as its Content-Encoding says: {error}."
+        ))
     }
 
     fn is_full(&self) -> bool {
@@ -109,18 +128,19 @@ impl Bodies {
     ) -> Result<Option<Piece>, TableError> {
         // Many pieces may come out of one frame, and none of them waits for the client.
         tokio::task::yield_now().await;
-        let begun = Instant::now();
         let place = self.begin(tenant);
         if !packed.has_ended() {
-            place.wait_for_room(UNPACKING_BYTES, begun + REQUEST_WITHIN).await?;
+            place.wait_for_room(UNPACKING_BYTES, Instant::now() + REQUEST_WITHIN).await?;
+            packed.reserve();
         }
+        let begun = Instant::now();
         while !packed.has_ended() && !packed.is_full() {
             if rest.is_empty() {
                 let deadline = begun + if packed.len() == 0 { PIECE_QUIET_MAX } else { PIECE_WITHIN };
                 match place.next_frame(body, deadline).await {
                     Ok(Some(frame)) => *rest = frame.into_data().unwrap_or_default(),
                     Ok(None) => {
-                        let more = packed.end().map_err(|error| damaged(&error))?;
+                        let more = packed.end().map_err(|error| packed.damaged(&error))?;
                         place.wait_for_room(more, Instant::now() + REQUEST_WITHIN).await?;
                         break;
                     }
@@ -128,7 +148,7 @@ impl Bodies {
                     Err(error) => return Err(error),
                 }
             }
-            let more = packed.step(rest).map_err(|error| damaged(&error))?;
+            let more = packed.step(rest).map_err(|error| packed.damaged(&error))?;
             place.wait_for_room(more, Instant::now() + REQUEST_WITHIN).await?;
         }
         let bytes = packed.take();
@@ -137,12 +157,6 @@ impl Bodies {
         }
         Ok(Some(Piece::whole(bytes, place)))
     }
-}
-
-fn damaged(error: &io::Error) -> TableError {
-    TableError::invalid_input(format!(
-        "The request body is not whole gzip, as its Content-Encoding says: {error}."
-    ))
 }
 
 #[cfg(test)]

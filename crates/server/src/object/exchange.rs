@@ -83,6 +83,11 @@ impl RequestBody {
     pub(crate) fn is_unpacked(&self) -> bool {
         matches!(self, Self::Incoming { packed: Some(_), .. })
     }
+
+    /// Whether it was found to be other than its client compressed, so that nothing of it can be trusted.
+    pub(crate) fn is_damaged(&self) -> bool {
+        matches!(self, Self::Incoming { packed: Some(packed), .. } if packed.is_damaged())
+    }
 }
 
 impl Exchange<'_> {

@@ -252,6 +252,7 @@ impl ObjectService {
             let piece = match self.piece(exchange, body).await {
                 Ok(Some(piece)) => piece,
                 Ok(None) => break,
+                Err(damaged) if body.is_damaged() => return Err(damaged),
                 Err(broken_off) => {
                     // What has come is kept, so that the client can go on there.
                     self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
@@ -269,7 +270,8 @@ impl ObjectService {
                 self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
                 return Ok(Done::Spoiled(status));
             }
-            if receiver.bytes() >= saved + UPLOAD_SAVED_EACH_BYTES {
+            // Damage is seen at the end of what the client compressed, so nothing of that is kept before.
+            if receiver.bytes() >= saved + UPLOAD_SAVED_EACH_BYTES && !body.is_unpacked() {
                 saved = self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
             }
         }
