@@ -52,39 +52,32 @@ enum Change {
 }
 
 impl Change {
+    /// The mappings that it changes.
+    fn mappings(&self) -> impl Iterator<Item = &Mapping<i64>> {
+        let (one, other) = match self {
+            Self::Offline(one)
+            | Self::Online(one)
+            | Self::Move(one, ..)
+            | Self::Split(one, _)
+            | Self::Lock(one) => (one, None),
+            Self::Merge(left, right) => (left, Some(right)),
+        };
+        std::iter::once(one).chain(other)
+    }
+
     /// One of its tenants.
     fn tenant(&self) -> i64 {
-        match self {
-            Self::Offline(one) | Self::Online(one) | Self::Move(one, ..) => *one.low(),
-            Self::Split(one, _) | Self::Lock(one) | Self::Merge(one, _) => *one.low(),
-        }
+        *self.mappings().next().expect("each change is of a mapping").low()
     }
 
     /// Whether all mappings that it changes are among these.
     fn is_of(&self, mappings: &[Mapping<i64>]) -> bool {
-        let is_there = |one: &Mapping<i64>| mappings.iter().any(|there| there.id() == one.id());
-        match self {
-            Self::Offline(one)
-            | Self::Online(one)
-            | Self::Move(one, ..)
-            | Self::Split(one, _)
-            | Self::Lock(one) => is_there(one),
-            Self::Merge(left, right) => is_there(left) && is_there(right),
-        }
+        self.mappings().all(|one| mappings.iter().any(|there| there.id() == one.id()))
     }
 
     fn touches(&self, tenant: i64) -> bool {
-        let holds = |mapping: &Mapping<i64>| {
-            *mapping.low() <= tenant && mapping.high().is_none_or(|high| tenant < *high)
-        };
-        match self {
-            Self::Offline(one)
-            | Self::Online(one)
-            | Self::Move(one, ..)
-            | Self::Split(one, _)
-            | Self::Lock(one) => holds(one),
-            Self::Merge(left, right) => holds(left) || holds(right),
-        }
+        self.mappings()
+            .any(|mapping| *mapping.low() <= tenant && mapping.high().is_none_or(|high| tenant < *high))
     }
 }
 
