@@ -4,6 +4,8 @@
 //! [`Extent`]s: runs of chunks, perhaps of several blobs. So an object that was made of others has its bytes where
 //! theirs are.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 pub use crate::key::{BlobId, BlobUser};
@@ -28,5 +30,11 @@ impl Extent {
     /// How many chunks it has.
     pub fn chunks(&self) -> u64 {
         self.bytes.div_ceil(u64::from(self.chunk_bytes))
+    }
+
+    /// The numbers of its chunks.
+    pub fn numbers(&self) -> Range<u32> {
+        let chunks = u32::try_from(self.chunks()).unwrap_or(u32::MAX);
+        self.first..self.first.saturating_add(chunks)
     }
 }

@@ -1,4 +1,4 @@
-//! Blobs after an audit: no chunk that a row names is missing, and no blob is left that nobody uses.
+//! Blobs after an audit: no chunk that a row names is missing, and no file is left that no row names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,13 @@ pub struct Blobs {
     pub named: Chunks,
     /// The blobs that have a row of their own.
     pub counted: BTreeSet<BlobId>,
+    /// The blobs of uploads that go on. They may have chunks that no row names yet.
+    pub growing: BTreeSet<BlobId>,
     /// The files.
     pub files: Chunks,
 }
 
-/// What is wrong when nothing is under way, in words. A file that no row names may lie beside files that are in use: a
-/// write of a chunk may fail after its effect, and the next one takes another number.
+/// What is wrong when nothing is under way, in words.
 pub fn check(blobs: &Blobs) -> Vec<String> {
     let mut findings = Vec::new();
     let none = BTreeSet::new();
@@ -28,6 +29,11 @@ pub fn check(blobs: &Blobs) -> Vec<String> {
         let missing = chunks.difference(files);
         findings
             .extend(missing.map(|chunk| format!("chunk {chunk} of blob {blob} is needed and is not there")));
+        if !blobs.growing.contains(blob) {
+            let stray = files.difference(chunks);
+            findings
+                .extend(stray.map(|chunk| format!("chunk {chunk} of blob {blob} is not named by any row")));
+        }
         if !blobs.counted.contains(blob) {
             findings.push(format!("blob {blob} is needed and has no row"));
         }

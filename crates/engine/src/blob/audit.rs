@@ -4,24 +4,21 @@
 //! blob. Only the caller can read those rows. A user whose request is under way in this process is not asked, since its
 //! row may come yet. A request whose client hung up, or whose deadline passed, is not under way any more, but its row may be
 //! on its way into the log. So before a user is removed, the audit waits until all earlier writes of its name are durable, and
-//! asks again. Then it looks for files whose blob has no row.
+//! asks again. Files that no row names are found by another look ([`Blobs::audit_files`]).
 
-use std::collections::BTreeSet;
 use std::future::Future;
 
-use futures::future::BoxFuture;
-use object_store::path::Path;
 use rangehold_map::blob::{BlobId, BlobUser};
 use rangehold_map::key::{BlobRow, KIND_BLOB};
 use rangehold_map::{Key, KeyRange, PartitionPrefix};
 use tokio::time::Instant;
 
 use super::error::Never;
-use super::{BLOBS, BlobError, Blobs};
-use crate::error::{Damaged, ReadError};
+use super::{BlobError, Blobs};
+use crate::error::ReadError;
 use crate::limits::{AUDITED_ROWS_MAX, OWN_WRITE_WAITS_MAX};
 use crate::range::{Visit, WriteRequest};
-use crate::store::{ObjectError, Space};
+use crate::store::Space;
 
 /// Where an audit goes on. The default is the beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -36,7 +33,7 @@ pub struct Audited {
     pub users: u64,
     /// Users that did not name the blob any more, and were removed.
     pub removed: u64,
-    /// Blobs that were dead, or had only files.
+    /// Blobs that were dead.
     pub buried: u64,
 }
 
@@ -83,28 +80,6 @@ impl Blobs {
         Ok(audited)
     }
 
-    /// Deletes the files of blobs that have no row. Call it now and then; it looks at all directories of blobs.
-    pub fn audit_files<'a>(&'a self) -> BoxFuture<'a, Result<Audited, BlobError>> {
-        Box::pin(async move {
-            let mut audited = Audited::default();
-            if self.is_held().await? {
-                return Ok(audited);
-            }
-            let directory = Path::from(BLOBS);
-            let listed = self.objects().list_with_delimiter(Some(&directory)).await;
-            let listed = listed.map_err(ObjectError::while_doing("listing", &directory))?;
-            let blobs: BTreeSet<BlobId> = listed.common_prefixes.iter().filter_map(blob_in).collect();
-            for blob in blobs {
-                // The row of a blob is there before its first file. So a blob that has files and no row was buried.
-                if self.rows_of(blob).await?.is_unknown() && !self.0.in_use.is_pinned(blob) {
-                    self.delete_files(blob).await?;
-                    audited.buried += 1;
-                }
-            }
-            Ok(audited)
-        })
-    }
-
     /// Waits until all writes of a user's name are durable that have put their rows into the log.
     async fn wait_for_writes(&self, blob: BlobId, user: &BlobUser) -> Result<(), BlobError> {
         let partition = PartitionPrefix::object(user.bucket, &user.name);
@@ -126,22 +101,29 @@ impl Blobs {
     ) -> Result<(Vec<(BlobId, BlobRow)>, Option<AuditCursor>), BlobError> {
         let low = if from.0.is_empty() { vec![KIND_BLOB] } else { from.0.clone() };
         let keys = KeyRange::prefix(&[KIND_BLOB]).intersect(&KeyRange::new(low, None));
+        let (rows, next) = self.rows_in(keys).await?;
+        Ok((rows, next.map(AuditCursor)))
+    }
+
+    /// The first rows of blobs with these keys, at most [`AUDITED_ROWS_MAX`], and the key of the next one.
+    pub(super) async fn rows_in(
+        &self,
+        keys: KeyRange,
+    ) -> Result<(Vec<(BlobId, BlobRow)>, Option<Vec<u8>>), BlobError> {
         let visit = |found: &mut Vec<Vec<u8>>, key: &[u8], _: &bytes::Bytes| {
             found.push(key.to_vec());
             if found.len() > AUDITED_ROWS_MAX { Visit::Stop } else { Visit::Next }
         };
         let mut found = self.0.router.scan(&keys, Vec::new, visit).await.map_err(BlobError::Read)?;
-        let next = (found.len() > AUDITED_ROWS_MAX).then(|| found.pop().map(AuditCursor)).flatten();
-        let rows = found.iter().map(|key| match Key::decode(key) {
-            Ok(Key::Blob { blob, row }) => Ok((blob, row)),
-            _ => Err(Damaged::new(format!("the row {key:02x?} of a blob has an unknown key"))),
+        let next = (found.len() > AUDITED_ROWS_MAX).then(|| found.pop()).flatten();
+        let rows = found.iter().filter_map(|key| match Key::decode(key) {
+            Ok(Key::Blob { blob, row }) => Some((blob, row)),
+            _ => {
+                // The rows of other blobs do not depend on it.
+                tracing::error!(?key, "a row of a blob has an unknown key, and the audit passes it over");
+                None
+            }
         });
-        Ok((rows.collect::<Result<_, _>>()?, next))
+        Ok((rows.collect(), next))
     }
-}
-
-/// The blob whose directory this is.
-fn blob_in(directory: &Path) -> Option<BlobId> {
-    let name = directory.filename().filter(|name| name.len() == 32)?;
-    u128::from_str_radix(name, 16).ok().map(BlobId)
 }

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A crash between two steps leaves a user too many, never one too few: a blob that nobody uses any more, which the
-//! audit (`audit`) finds by asking each user. Files are never deleted because of their age.
+//! audit (`audit`) finds by asking each user. It may leave a chunk that no row names (`stray`). Files are never deleted because of
+//! their age.
 //!
 //! **Why the files of a dead blob may stay.** A download in this process *pins* its blobs, and the last pin buries a
 //! blob that died meanwhile (`in_use`). A backup *holds* all blobs while it runs (`hold`): meanwhile no user is
@@ -27,6 +28,7 @@ mod in_use;
 mod read;
 mod rows;
 mod run;
+mod stray;
 mod write;
 
 use std::collections::BTreeSet;
@@ -53,6 +55,7 @@ pub use read::BlobStream;
 use rows::Rows;
 pub(crate) use rows::note_user;
 pub use run::crc32c_of;
+pub use stray::Swept;
 pub use write::BlobWriter;
 
 use crate::database::Databases;
@@ -112,9 +115,10 @@ impl Blobs {
             let under_way = self.0.in_use.under_way(&user);
             self.check_alive(last.blob).await?;
             let named = extents.iter().filter(|extent| extent.blob == last.blob);
-            let after =
-                named.map(|extent| extent.first + u32::try_from(extent.chunks()).unwrap_or(u32::MAX)).max();
-            let next = self.next_chunk(last.blob).await?.max(after.unwrap_or(0));
+            let after_named = named.map(|extent| extent.numbers().end).max().unwrap_or(0);
+            // Also after a chunk that no row names.
+            let after_stored = self.chunks_of(last.blob).await?.last().map_or(0, |number| number + 1);
+            let next = after_named.max(after_stored);
             Ok(BlobWriter::resumed(self.clone(), user, under_way, extents, next))
         })
     }
@@ -220,16 +224,16 @@ impl Blobs {
         Ok(Rows::decode(blob, &[state])?)
     }
 
-    /// The number after the greatest of a blob's chunks, also of one that no row names.
-    async fn next_chunk(&self, blob: BlobId) -> Result<u32, BlobError> {
+    /// The numbers of a blob's chunk files.
+    async fn chunks_of(&self, blob: BlobId) -> Result<BTreeSet<u32>, BlobError> {
         let directory = directory_of(blob);
         let mut found = self.objects().list(Some(&directory));
-        let mut next = 0;
+        let mut numbers = BTreeSet::new();
         while let Some(file) = found.next().await {
             let file = file.map_err(ObjectError::while_doing("listing", &directory))?;
-            next = next.max(chunk::number_of(&file.location).map_or(0, |number| number + 1));
+            numbers.extend(chunk::number_of(&file.location));
         }
-        Ok(next)
+        Ok(numbers)
     }
 
     fn objects(&self) -> &Arc<dyn ObjectStore> {

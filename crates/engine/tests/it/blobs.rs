@@ -60,7 +60,56 @@ async fn audit(blobs: &Blobs, living: &[&str]) {
         let names = async |_, user: BlobUser| Ok(living.contains(&user.upload));
         cursor = blobs.audit(&from, names).await.unwrap().next;
     }
-    blobs.audit_files().await.unwrap();
+    blobs.audit_files(async |_, _| Ok(None)).await.unwrap();
+}
+
+/// Files that no row names are deleted; `objects` are the uploads that have become objects, with their extents.
+async fn sweep(blobs: &Blobs, objects: &[(&str, &[Extent])]) -> u64 {
+    let extents_of = async |_, user: BlobUser| {
+        let found = objects.iter().find(|(upload, _)| *upload == user.upload);
+        Ok(found.map(|(_, extents)| extents.to_vec()))
+    };
+    blobs.audit_files(extents_of).await.unwrap().chunks
+}
+
+/// A blob of three chunks, of which the upload named the first and the last.
+async fn with_stray_chunk(blobs: &Blobs) -> Vec<Extent> {
+    let mut writer = blobs.begin(user("u")).await.unwrap();
+    writer.write(payload(100_000)).await.unwrap();
+    let first = writer.persist().await.unwrap().to_vec();
+    writer.write(payload(70_000)).await.unwrap();
+    writer.persist().await.unwrap();
+    drop(writer);
+    let mut writer = blobs.resume(user("u"), first).await.unwrap();
+    writer.write(payload(80_000)).await.unwrap();
+    writer.persist().await.unwrap().to_vec()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chunk_that_no_object_names_goes_when_no_upload_can_name_it_any_more() {
+    let objects = memory();
+    let clock = Clock::manual(start());
+    let node = open(&objects, simulated(&clock)).await;
+    let blobs = node.blobs();
+    let extents = with_stray_chunk(blobs).await;
+    blobs.refer(&extents, &user("copy")).await.unwrap();
+    let (own, copy) = (("u", &extents[..]), ("copy", &extents[..]));
+    assert_eq!(sweep(blobs, &[]).await, 0, "the upload goes on");
+    assert_eq!(sweep(blobs, &[copy]).await, 0, "the upload goes on beside its copy");
+    assert_eq!(sweep(blobs, &[own, ("copy", &extents[..1])]).await, 0, "the users do not agree");
+    let under_way = blobs.refer(&[], &user("copy")).await.unwrap();
+    assert_eq!(sweep(blobs, &[own, copy]).await, 0, "the row of the copy may come");
+    drop(under_way);
+    let hold = Hold::place(Arc::clone(&objects), &clock).await.unwrap();
+    assert_eq!(sweep(blobs, &[own, copy]).await, 0, "a copy of the store is being made");
+    hold.release().await;
+    assert_eq!(files(&objects).await.len(), 3);
+    assert_eq!(sweep(blobs, &[own, copy]).await, 1);
+    assert_eq!(sweep(blobs, &[own, copy]).await, 0);
+    let whole = [payload(100_000), payload(80_000)].concat();
+    assert_eq!(read(blobs, &extents, 0..180_000).await.unwrap(), whole);
+    assert_eq!(files(&objects).await.len(), 2);
+    node.close().await;
 }
 
 #[tokio::test(start_paused = true)]

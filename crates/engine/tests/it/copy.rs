@@ -355,7 +355,9 @@ pub(crate) mod objects {
                 };
                 cursor = node.blobs().audit(&from, names).await.unwrap().next;
             }
-            node.blobs().audit_files().await.unwrap();
+            let extents_of =
+                async |_, user: BlobUser| Ok(rows.get(&user.name).map(|(_, extent)| vec![*extent]));
+            node.blobs().audit_files(extents_of).await.unwrap();
         }
     }
 

@@ -4,6 +4,7 @@
 use bytes::{Bytes, BytesMut};
 use rangehold_map::blob::{BlobUser, Extent};
 use rangehold_protocol::object::acl::Acl;
+use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::checksum::Crc32c;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
@@ -20,6 +21,7 @@ use super::encryption::{check_key, customer_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::located::Wants;
+use super::media::replaced_again;
 use super::meter::Meter;
 use super::payload::{INLINE_BYTES_MAX, Receiver};
 use super::reply::Reply;
@@ -87,7 +89,7 @@ impl ObjectService {
         let (user, owner) = (user(exchange, to), exchange.owner(to.bucket));
         // Until the object is written, the audit does not ask this user whether it uses a blob.
         let _under_way = self.blobs.refer(&[], &user).await?;
-        let joined = self.join(&sources, &user).await?;
+        let joined = self.join(to.bucket, &sources, &user).await?;
         let crc32c = sources.iter().fold(Crc32c::default(), |sum, (_, source)| {
             sum.followed_by(source.generation.crc32c, source.generation.size)
         });
@@ -109,15 +111,20 @@ impl ObjectService {
 
     /// The bytes of all sources as one content. Chunks are shared; bytes that lie in rows go into new blobs, unless
     /// all of them fit into one row.
-    async fn join(&self, sources: &[(&str, Source)], user: &BlobUser) -> Result<Content, Failure> {
+    async fn join(
+        &self,
+        bucket: &Bucket,
+        sources: &[(&str, Source)],
+        user: &BlobUser,
+    ) -> Result<Content, Failure> {
         let mut joined: Vec<Extent> = Vec::new();
         let mut inline = BytesMut::new();
-        for (_, source) in sources {
+        for (name, source) in sources {
             match &source.content {
                 Content::Inline(bytes) => inline.extend_from_slice(bytes),
                 Content::Extents(extents) => {
                     joined.extend(self.stored(&mut inline, user).await?);
-                    self.blobs.refer(extents, user).await?;
+                    self.refer(Name { bucket, name }, source, user).await?.ok_or_else(replaced_again)?;
                     joined.extend_from_slice(extents);
                 }
             }

@@ -10,7 +10,7 @@ use rangehold_map::PartitionPrefix;
 use rangehold_map::key::ObjectRow;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Purpose;
-use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Content as Stored, Generation};
 use rangehold_protocol::object::request::Api;
 use rangehold_protocol::time;
@@ -29,7 +29,7 @@ use crate::limits;
 
 /// How a file in gzip begins.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
-/// How often a download begins again because its object was replaced at the same time.
+/// How often an object is read again because it was replaced at the same time.
 pub(super) const TRIES_MAX: usize = 5;
 
 /// The bytes of a stored object that a reply has.
@@ -42,7 +42,7 @@ struct Selected {
 
 /// Why a generation that was just read cannot be sent.
 pub(super) enum MediaError {
-    /// It was removed meanwhile.
+    /// Its blob is dead, so it was removed meanwhile ([`ObjectService::check_removed`]).
     Gone,
     Failed(Failure),
 }
@@ -90,7 +90,7 @@ impl ObjectService {
                 continue;
             };
             match self.media(exchange, &bucket, &generation, content).await {
-                Err(MediaError::Gone) => {}
+                Err(MediaError::Gone) => self.check_removed(&bucket, &name, &generation).await?,
                 Err(MediaError::Failed(failure)) => return Err(failure),
                 Ok(reply) => return Ok(reply),
             }
@@ -111,9 +111,31 @@ impl ObjectService {
         let generation = self.generation(bucket, name, exchange.generation()?).await?;
         check(&generation)?;
         check_key(&generation, key)?;
-        // Without its content row or its blob, the generation was removed since it was read.
         let content = self.content(bucket, name, &generation).await?;
+        if content.is_none() {
+            self.check_removed(bucket, name, &generation).await?;
+        }
         Ok(content.map(|content| (generation, content)))
+    }
+
+    /// Fails if a generation is still there whose content row or blob was not there after it was read. Both are removed after
+    /// the generation is, so they are lost. Otherwise it was removed, and the caller can read again.
+    pub(super) async fn check_removed(
+        &self,
+        bucket: &Bucket,
+        name: &str,
+        generation: &Generation,
+    ) -> Result<(), Failure> {
+        let id = generation.id.0;
+        match self.generation(bucket, name, Some(id)).await {
+            Err(failure) if failure.0.kind == ErrorKind::NotFound => Ok(()),
+            Err(failure) => Err(failure),
+            Ok(_) => {
+                let what =
+                    format_args!("the bytes of generation {id} of {}/{name} are not there", bucket.name);
+                Err(ObjectError::damaged(what).into())
+            }
+        }
     }
 
     /// The content of a generation; `None` if it was removed.

@@ -1,6 +1,6 @@
 //! Objects that are made of one other: copy, rewrite and move. They share the chunks of their sources' blobs.
 
-use rangehold_engine::blob::BlobError;
+use rangehold_engine::blob::{BlobError, UnderWay};
 use rangehold_map::blob::{BlobUser, Extent};
 use rangehold_protocol::object::acl::Acl;
 use rangehold_protocol::object::bucket::Bucket;
@@ -21,12 +21,10 @@ use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
 use super::located::Wants;
+use super::media::{TRIES_MAX, replaced_again};
 use super::reply::Reply;
 use super::several::{Leaving, NamesChange, check_may_leave};
 use crate::limits::NAMES_CHANGE_TRIES_MAX;
-
-/// How often a source is read again because it was replaced at the same time.
-const TRIES_MAX: usize = 5;
 
 /// The `kind` of the answers to rewrites.
 const REWRITE_RESPONSE: &str = "storage#rewriteResponse";
@@ -34,6 +32,7 @@ const REWRITE_RESPONSE: &str = "storage#rewriteResponse";
 /// What a copy or a rewrite asks for, and its source.
 struct Copy {
     from: Bucket,
+    from_name: String,
     to: Bucket,
     to_name: String,
     source: Source,
@@ -129,12 +128,14 @@ impl ObjectService {
         draft.customer_key = target_key;
         let conditions = exchange.query.conditions(None, None)?;
         let (to, to_name) = self.place(&call.to_bucket, &call.to_object, Wants::New, deadline).await?;
-        Ok(Copy { from, to, to_name: to_name.into_owned(), source, draft, conditions })
+        let (from_name, to_name) = (from_name.into_owned(), to_name.into_owned());
+        Ok(Copy { from, from_name, to, to_name, source, draft, conditions })
     }
 
     async fn make_copy(&self, exchange: &Exchange<'_>, copy: &Copy) -> Result<Generation, Failure> {
         let to = Name { bucket: &copy.to, name: &copy.to_name };
-        self.take_over(exchange, to, &copy.draft, &copy.conditions, &copy.source).await
+        let from = Name { bucket: &copy.from, name: &copy.from_name };
+        self.take_over(exchange, to, &copy.draft, &copy.conditions, (from, &copy.source)).await
     }
 
     /// A generation and its content, of which the conditions hold.
@@ -148,12 +149,28 @@ impl ObjectService {
         for _ in 0..TRIES_MAX {
             let generation = self.generation(bucket, name, wanted).await?;
             conditions.check(Some(&generation), Purpose::Write)?;
-            // Without its content row, the generation was removed since it was read.
             if let Some(content) = self.content(bucket, name, &generation).await? {
                 return Ok(Source { generation, content });
             }
+            self.check_removed(bucket, name, &generation).await?;
         }
-        Err(Failure::unavailable("The object is replaced again and again while it is read. Try again."))
+        Err(replaced_again())
+    }
+
+    /// Notes that `user` uses the blobs of a source. `None` if the source was removed since it was read.
+    pub(super) async fn refer(
+        &self,
+        of: Name<'_>,
+        source: &Source,
+        user: &BlobUser,
+    ) -> Result<Option<UnderWay>, Failure> {
+        match self.blobs.refer(extents(&source.content), user).await {
+            Err(BlobError::Gone(_)) => {
+                self.check_removed(of.bucket, of.name, &source.generation).await?;
+                Ok(None)
+            }
+            other => Ok(Some(other?)),
+        }
     }
 
     /// Writes an object with the bytes of another one.
@@ -163,11 +180,11 @@ impl ObjectService {
         to: Name<'_>,
         draft: &Draft,
         conditions: &Conditions,
-        source: &Source,
+        (from, source): (Name<'_>, &Source),
     ) -> Result<Generation, Failure> {
         let (user, owner) = (user(exchange, to), exchange.owner(to.bucket));
         let (extents, payload) = (extents(&source.content), payload_of(source, &user));
-        let _under_way = self.blobs.refer(extents, &user).await?;
+        let _under_way = self.refer(from, source, &user).await?.ok_or_else(replaced_again)?;
         let create = Create {
             to,
             draft,
@@ -240,10 +257,7 @@ impl ObjectService {
         check_may_leave(bucket, &sources, now)?;
         let (user, owner) = (user(exchange, to), exchange.owner(bucket));
         let (extents, payload) = (extents(&source.content), payload_of(&source, &user));
-        let _under_way = match self.blobs.refer(extents, &user).await {
-            Err(BlobError::Gone(_)) => return Ok(None),
-            other => other?,
-        };
+        let Some(_under_way) = self.refer(from, &source, &user).await? else { return Ok(None) };
         let create = Create {
             to,
             draft: &draft,

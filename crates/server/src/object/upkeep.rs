@@ -10,10 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use rangehold_engine::blob::{AuditCursor, BlobError};
 use rangehold_engine::{ReadError, with_causes};
-use rangehold_map::blob::{BlobId, BlobUser};
-use rangehold_map::key::{ObjectKey, ObjectRow};
+use rangehold_map::blob::{BlobId, BlobUser, Extent};
+use rangehold_map::key::{ObjectGeneration, ObjectKey, ObjectRow};
 use rangehold_map::{KeyRange, PartitionPrefix};
-use rangehold_protocol::object::generation::{Generation, Head};
+use rangehold_protocol::object::generation::{Content, Generation, Head};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -39,8 +39,8 @@ impl ObjectService {
         }
     }
 
-    /// Audits all blobs once: removes users that are gone, and the files of blobs without users. Does nothing while a
-    /// copy of the store is being made.
+    /// Audits all blobs once: removes users that are gone, the files of blobs without users, and chunks that no row names. Does
+    /// nothing while a copy of the store is being made.
     pub async fn audit_blobs(&self) -> Result<(), BlobError> {
         let (mut from, mut removed, mut buried) = (AuditCursor::default(), 0, 0);
         loop {
@@ -52,11 +52,15 @@ impl ObjectService {
                 None => break,
             }
         }
-        buried += self.blobs.audit_files().await?.buried;
-        if removed + buried > 0 {
+        let swept = self.blobs.audit_files(|blob, user| self.extents_of(blob, user)).await?;
+        buried += swept.blobs;
+        if removed + buried + swept.chunks > 0 {
+            let chunks = swept.chunks;
             info!(
                 removed,
-                buried, "the audit of blobs removed users that are gone, and blobs that nobody uses"
+                buried,
+                chunks,
+                "the audit of blobs removed users that are gone, blobs that nobody uses, and chunks that no row names"
             );
         }
         Ok(())
@@ -71,6 +75,33 @@ impl ObjectService {
             if *found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         self.router.scan(&keys, || false, look).await
+    }
+
+    /// The extents of the object by which this user names this blob; `None` if it is not known to be an object.
+    async fn extents_of(&self, blob: BlobId, user: BlobUser) -> Result<Option<Vec<Extent>>, ReadError> {
+        let partition = PartitionPrefix::object(user.bucket, &user.name);
+        let keys = KeyRange::prefix(partition.as_bytes());
+        let look = |found: &mut Option<ObjectGeneration>, key: &[u8], row: &Bytes| {
+            *found = generation_in(key, row)
+                .filter(|stored| stored.uses(blob, &user.upload))
+                .map(|stored| stored.id);
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let Some(id) = self.router.scan(&keys, || None, look).await? else { return Ok(None) };
+        let row = self.router.get(&partition.object_row(&ObjectRow::Content(id))).await?;
+        Ok(match row.map(|row| Content::decode(&row)) {
+            Some(Ok(Content::Extents(extents))) => Some(extents),
+            _ => None,
+        })
+    }
+}
+
+/// The generation in a row of a name; `None` for every other row, and for one that cannot be read.
+fn generation_in(key: &[u8], row: &Bytes) -> Option<Generation> {
+    match ObjectKey::decode(key).ok()?.row {
+        ObjectRow::Head => Head::decode(row).ok().map(|head| head.live),
+        ObjectRow::NotLive(_) => Generation::decode(row).ok(),
+        _ => None,
     }
 }
 
@@ -95,7 +126,7 @@ pub(super) async fn stops_within(wait: Duration, stop: &mut watch::Receiver<bool
 mod tests {
     use std::borrow::Cow;
 
-    use rangehold_map::key::{BucketId, ObjectGeneration};
+    use rangehold_map::key::BucketId;
 
     use super::*;
 

@@ -91,6 +91,7 @@ fn gathered(rows: &[(Vec<u8>, Bytes)], files: &[String]) -> Blobs {
                 if uploads.contains(&(user.bucket, user.name.clone(), user.upload.clone())) =>
             {
                 blobs.named.entry(blob).or_default();
+                blobs.growing.insert(blob);
             }
             _ => {}
         }
@@ -103,8 +104,7 @@ fn gathered(rows: &[(Vec<u8>, Bytes)], files: &[String]) -> Blobs {
 
 fn name_all(named: &mut Chunks, extents: &[Extent]) {
     for extent in extents {
-        let last = extent.first + u32::try_from(extent.chunks()).unwrap_or(u32::MAX);
-        named.entry(extent.blob).or_default().extend(extent.first..last);
+        named.entry(extent.blob).or_default().extend(extent.numbers());
     }
 }
 

@@ -66,7 +66,9 @@ impl GrpcApi<'_> {
                 let range = read_range(asked.read_offset, asked.read_limit, opened.generation.size)?;
                 match self.chunks(&exchange, &opened, range.clone()).await {
                     Ok(chunks) => return send_object(chunks, opened, range, to).await,
-                    Err(MediaError::Gone) => {}
+                    Err(MediaError::Gone) => {
+                        self.check_removed(&bucket, &name, &opened.generation).await?;
+                    }
                     Err(MediaError::Failed(failure)) => return Err(failure),
                 }
             }
@@ -101,7 +103,7 @@ impl GrpcApi<'_> {
                     return Err(misused(format!("A message asks for at most {READ_RANGES_MAX} ranges.")));
                 }
                 for range in &asked {
-                    self.send_range(&exchange, &opened, range, to).await?;
+                    self.send_range(&exchange, (&bucket, &name), &opened, range, to).await?;
                 }
                 // A client may keep an object open and ask now and then. It opens it again if the stream ends.
                 let next = from.next::<BidiReadObjectRequest>(limits::PIECE_QUIET_MAX).await;
@@ -183,6 +185,7 @@ impl GrpcApi<'_> {
     async fn send_range(
         &self,
         exchange: &Exchange<'_>,
+        (bucket, name): (&Bucket, &str),
         opened: &Opened,
         asked: &ReadRange,
         to: &Answers,
@@ -191,9 +194,8 @@ impl GrpcApi<'_> {
         let mut chunks = match self.chunks(exchange, opened, range.clone()).await {
             Ok(chunks) => chunks,
             Err(MediaError::Gone) => {
-                let object = &opened.object;
-                let bucket = object.bucket.rsplit('/').next().unwrap_or_default();
-                return Err(ObjectError::no_such_object(bucket, &object.name).into());
+                self.check_removed(bucket, name, &opened.generation).await?;
+                return Err(ObjectError::no_such_object(&bucket.name, &opened.object.name).into());
             }
             Err(MediaError::Failed(failure)) => return Err(failure),
         };

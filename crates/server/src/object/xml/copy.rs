@@ -46,7 +46,8 @@ impl XmlApi<'_> {
         };
         let (to, to_name) = self.place(bucket, name, Wants::New, deadline).await?;
         let to = Name { bucket: &to, name: &to_name };
-        let made = self.take_over(exchange, to, &draft, &conditions(exchange)?, &source).await?;
+        let from = (Name { bucket: &from, name: &from_name }, &source);
+        let made = self.take_over(exchange, to, &draft, &conditions(exchange)?, from).await?;
         let reply = xml_reply(200, parts::copied(&made.updated.text(), &made.xml_etag()));
         Ok(reply
             .header("x-goog-generation", made.id.0.to_string())

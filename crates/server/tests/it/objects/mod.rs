@@ -3,6 +3,7 @@
 mod addresses;
 mod ageing;
 mod bandwidth;
+mod blobs;
 mod buckets;
 mod encryption;
 mod folders;

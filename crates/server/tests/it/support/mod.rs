@@ -79,6 +79,8 @@ pub(crate) struct Wanted {
     pub(crate) history: Option<HistoryOptions>,
     /// The time between two walks over the buckets.
     pub(crate) ageing_every: Duration,
+    /// The time before the first audit of blobs, if it is not that of a server. The next one follows after the same time.
+    pub(crate) audit_every: Option<Duration>,
     /// Which requests for objects are believed, and the accounts that are known.
     pub(crate) access: Access,
     pub(crate) keys: ObjectKeys,
@@ -105,6 +107,7 @@ impl Default for Wanted {
             plans: false,
             history: None,
             ageing_every: limits::AGEING_EVERY,
+            audit_every: None,
             access: Access::Open,
             keys: ObjectKeys::development(),
             after_step: StepHook::default(),
@@ -178,8 +181,8 @@ impl Service {
             hosts: Hosts::new([]),
             retry_tests: true,
             ageing_every,
-            audit_after_start: limits::BLOB_AUDIT_AFTER_START,
-            audit_every: limits::BLOB_AUDIT_EVERY,
+            audit_after_start: wanted.audit_every.unwrap_or(limits::BLOB_AUDIT_AFTER_START),
+            audit_every: wanted.audit_every.unwrap_or(limits::BLOB_AUDIT_EVERY),
         };
         let object_service =
             ObjectService::new(&node, clock.clone(), object_options, &service, metrics.clone());
