@@ -1,5 +1,8 @@
-//! Copies a chunk file of a blob, and checks each block of it on the way.
+//! Copies chunk files of blobs, and checks each block on the way.
 
+use std::ops::Range;
+
+use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
@@ -8,7 +11,47 @@ use super::moments::Moments;
 use crate::blob;
 use crate::error::Damaged;
 use crate::limits::BLOB_BLOCKS_AT_ONCE;
-use crate::store::ObjectError;
+use crate::store::{ObjectError, damaged_file};
+
+/// A chunk file that two stores have, and how many bytes it has in each.
+pub(super) struct Twice<'a> {
+    pub(super) path: &'a Path,
+    pub(super) from: (&'a dyn ObjectStore, u64),
+    pub(super) to: (&'a dyn ObjectStore, u64),
+}
+
+impl Twice<'_> {
+    /// Whether the file of `to` can stay: it has the same bytes, or that of `from` is damaged. False if that of `to` is damaged.
+    /// Fails if both are whole and have different bytes: two stores that were one went on with the same upload, each for itself.
+    pub(super) async fn can_stay(&self, moments: &mut Moments) -> Result<bool, CopyError> {
+        let Self { path, from: (from, from_bytes), to: (to, to_bytes) } = *self;
+        let (mut same, mut at) = (from_bytes == to_bytes, 0);
+        while at < to_bytes {
+            let piece = at..to_bytes.min(at + BLOB_BLOCKS_AT_ONCE * blob::BLOCK_FILE_BYTES);
+            let Some(there) = whole_blocks(to, path, piece.clone()).await? else { return Ok(false) };
+            if same {
+                let Some(here) = whole_blocks(from, path, piece.clone()).await? else { return Ok(true) };
+                same = here == there;
+            }
+            at = piece.end;
+            moments.renew_when_due().await?;
+        }
+        if same { Ok(true) } else { Err(CopyError::OtherFile { path: path.to_string() }) }
+    }
+}
+
+/// Some blocks of a file; `None` if they are damaged.
+async fn whole_blocks(
+    store: &dyn ObjectStore,
+    path: &Path,
+    bytes: Range<u64>,
+) -> Result<Option<Bytes>, ObjectError> {
+    match store.get_range(path, bytes).await {
+        Ok(blocks) => Ok(Some(blocks).filter(|blocks| blob::are_whole_blocks(blocks.clone()))),
+        Err(error) if damaged_file(&error).is_some() => Ok(None),
+        Err(error) => Err(ObjectError::while_doing("reading", path)(error)),
+    }
+}
 
 /// Copies one file, and checks each of its blocks.
 pub(super) async fn copy_file(

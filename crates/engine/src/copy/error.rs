@@ -147,6 +147,14 @@ pub enum CopyError {
         /// Why.
         why: String,
     },
+    /// A file of large objects has other bytes in the target than in the backup, and both are whole.
+    #[error(
+        "{path} has other bytes here than in the backup: the directory has gone another way than the one that was backed up, so one range cannot be restored into it; restore the whole backup into a new directory"
+    )]
+    OtherFile {
+        /// The file.
+        path: String,
+    },
     /// Ranges were split, merged or moved at each attempt to find a moment of all of them.
     #[error("the ranges of {from} change too fast to be copied; copy again when there are fewer changes")]
     MapChanged {

@@ -27,7 +27,7 @@ use rangehold_map::{KeyRange, PartitionPrefix, RangeEntry, RangeId, RangeMap};
 use slatedb::config::{DurabilityLevel, ReadOptions, ScanOptions};
 use slatedb::{Db, KeyValue, WriteBatch};
 
-use super::blobs::copy_file;
+use super::blobs::{Twice, copy_file};
 use super::moment::HeldRows;
 use super::moments::Moments;
 use super::rows::{save, while_there_is_room, write};
@@ -37,7 +37,7 @@ use crate::database::{self, Databases};
 use crate::error::{ReadError, read_error};
 use crate::limits::COPY_BATCH_ROWS_MAX;
 use crate::range::Identity;
-use crate::store::{ObjectError, Store};
+use crate::store::{ObjectError, Store, damaged_file};
 
 /// A blob and one that uses it.
 type Use = (BlobId, BlobUser);
@@ -74,6 +74,8 @@ pub(super) struct Objects<'a> {
     others: BTreeMap<RangeId, Db>,
     /// Other ranges with rows of blobs that are damaged.
     damaged: BTreeSet<RangeId>,
+    /// The blobs whose files are all there.
+    completed: BTreeSet<BlobId>,
 }
 
 impl<'a> Objects<'a> {
@@ -85,8 +87,8 @@ impl<'a> Objects<'a> {
         entry: &'a RangeEntry,
         restored: &'a Db,
     ) -> Self {
-        let (others, damaged) = (BTreeMap::new(), BTreeSet::new());
-        Self { rows, source, target, databases, map, entry, restored, others, damaged }
+        let (others, damaged, completed) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { rows, source, target, databases, map, entry, restored, others, damaged, completed }
     }
 
     /// Does what the module's table says. Everything is durable when this returns, except what is in the restored range.
@@ -258,21 +260,30 @@ impl<'a> Objects<'a> {
         write(self.target, self.restored, self.entry.id, batch).await
     }
 
-    /// Copies those files of a blob that the target lacks.
+    /// Copies those files of a blob that the target lacks, or whose bytes are damaged there. Each blob is looked at once.
     async fn copy_missing_files(
-        &self,
+        &mut self,
         blob: BlobId,
         moments: &mut Moments,
         report: &mut CopyReport,
     ) -> Result<(), CopyError> {
+        if !self.completed.insert(blob) {
+            return Ok(());
+        }
         let (from, to) = (self.source.object_store(), self.target.object_store());
         let directory = directory_of(blob);
         let failed = ObjectError::while_doing("listing", &directory);
         let mut files = from.list(Some(&directory));
         while let Some(file) = files.try_next().await.map_err(&failed)? {
             match to.head(&file.location).await {
-                Ok(_) => continue,
+                Ok(there) => {
+                    let (from, to) = ((&*from, file.size), (&*to, there.size));
+                    if (Twice { path: &file.location, from, to }).can_stay(moments).await? {
+                        continue;
+                    }
+                }
                 Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) if damaged_file(&error).is_some() => {}
                 Err(error) => {
                     return Err(ObjectError::while_doing("looking for", &file.location)(error).into());
                 }

@@ -4,6 +4,7 @@
 use futures::TryStreamExt;
 use futures::future::BoxFuture;
 use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 use rangehold_map::{KeyRange, RangeMap};
 
 use super::base::{Base, Destination};
@@ -179,7 +180,11 @@ impl Copying<'_> {
             };
             if !is_taken {
                 let copied = copy_file(moments, &*from, &*to, &file.location, file.size);
-                while_there_is_room(self.target, copied).await??;
+                match while_there_is_room(self.target, copied).await? {
+                    // It was being deleted when the hold was placed. The copied rows are younger, so none of them names it.
+                    Err(CopyError::Object(_)) if is_missing(&*from, &file.location).await => continue,
+                    copied => copied?,
+                }
             }
             self.report.chunks += 1;
             self.report.chunk_bytes += file.size;
@@ -188,4 +193,9 @@ impl Copying<'_> {
         }
         moments.renew_when_due().await
     }
+}
+
+/// Whether a file is not there any more.
+async fn is_missing(store: &dyn ObjectStore, file: &Path) -> bool {
+    matches!(store.head(file).await, Err(object_store::Error::NotFound { .. }))
 }

@@ -440,6 +440,7 @@ async fn a_change_that_was_broken_off_is_undone() {
 
 mod objects {
     use std::collections::BTreeMap;
+    use std::fs;
     use std::ops::ControlFlow;
 
     use rangehold_engine::WriteRequest;
@@ -557,6 +558,62 @@ mod objects {
         let node = open(&world.directory).await.unwrap();
         check_all(&node, &world.directory, &[("kept", 1), ("overwritten", 3), ("removed", 2)]).await;
         node.close().await;
+    }
+
+    impl Damaged {
+        /// The chunk file that the directory and its backup both have.
+        fn chunk_in_both(&self) -> PathBuf {
+            let files = |root: &Path| -> BTreeSet<PathBuf> {
+                let relative = |file: PathBuf| file.strip_prefix(root).unwrap().to_owned();
+                chunk_files(root).into_iter().map(relative).collect()
+            };
+            let both: Vec<_> = files(&self.directory).intersection(&files(&self.backup)).cloned().collect();
+            assert_eq!(both.len(), 1, "{both:?}");
+            self.directory.join(&both[0])
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_damaged_file_of_a_restored_object_is_mended() {
+        for damage in [|file: &Path| drop(flip(file)), cut] {
+            let world = damaged(&[KIND_OBJECT]).await;
+            damage(&world.chunk_in_both());
+            world.restore(KIND_OBJECT).await;
+            let node = open(&world.directory).await.unwrap();
+            check_all(&node, &world.directory, &[("kept", 1), ("overwritten", 3), ("removed", 2)]).await;
+            node.close().await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_file_that_is_damaged_in_the_backup_stays_as_it_is() {
+        let world = damaged(&[KIND_OBJECT]).await;
+        let both = world.chunk_in_both();
+        flip(&world.backup.join(both.strip_prefix(&world.directory).unwrap()));
+        // The files of the other objects are in the backup alone.
+        world.restore(KIND_OBJECT).await;
+        let node = open(&world.directory).await.unwrap();
+        check_all(&node, &world.directory, &[("kept", 1), ("overwritten", 3), ("removed", 2)]).await;
+        node.close().await;
+    }
+
+    /// Takes the last bytes of a file away.
+    fn cut(file: &Path) {
+        let bytes = fs::read(file).unwrap();
+        fs::write(file, &bytes[..bytes.len() - 40]).unwrap();
+    }
+
+    /// Two directories that were one may both have gone on with an upload, and then a chunk has one name and different bytes.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_range_is_not_restored_beside_files_with_other_bytes() {
+        let world = damaged(&[KIND_OBJECT]).await;
+        let both = world.chunk_in_both();
+        let other = chunk_files(&world.directory).into_iter().find(|file| *file != both).unwrap();
+        fs::copy(&other, &both).unwrap();
+        let range = world.ranges[&KIND_OBJECT];
+        let refused = restore_with(ROWS, &world.backup, &world.directory, range).await.unwrap_err();
+        assert!(matches!(&refused, CopyError::OtherFile { path } if both.ends_with(path)), "{refused}");
+        assert_eq!(fs::read(&other).unwrap(), fs::read(&both).unwrap());
     }
 
     /// The bucket was made after the backup, and its row lies in a range that is not restored.
