@@ -207,7 +207,7 @@ impl ObjectService {
     }
 
     /// Removes the row of a deleted bucket that can no longer be restored, and the notes that close it, if no row of its
-    /// objects is left and no request that knew the bucket can be under way. `key` is the key of its row. Returns whether it was
+    /// objects is left and every request that knew the bucket looks for it again. `key` is the key of its row. Returns whether it was
     /// removed.
     pub(super) async fn remove_over(&self, key: &[u8], bucket: &Bucket) -> Result<bool, Failure> {
         let now = Micros::from(self.clock.now());

@@ -11,8 +11,9 @@ use rangehold_protocol::object::checksum::Announced;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Draft, Generation, Projection};
-use rangehold_protocol::object::limits::JSON_BODY_BYTES_MAX;
+use rangehold_protocol::object::limits::{BUCKET_CLOSED_SECONDS, JSON_BODY_BYTES_MAX};
 use rangehold_protocol::object::merge::body_object;
+use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::multipart::{Boundary, Event, MultipartError, Parser, TransferDecoder};
 use rangehold_protocol::object::name::check_object;
 use rangehold_protocol::object::write::{Create, Name};
@@ -145,11 +146,24 @@ impl ObjectService {
             ends_upload: None,
             also: &Vec::new(),
         };
-        let made = self.change_object(&create, exchange.deadline()).await;
+        let made = match self.check_bucket_of_old(exchange, to.bucket).await {
+            Ok(()) => self.change_object(&create, exchange.deadline()).await,
+            Err(failure) => Err(failure),
+        };
         if made.as_ref().is_err_and(|failure| !failure.is_unknown()) {
             received.give_up().await;
         }
         made
+    }
+
+    /// Looks for the bucket of an old request again. A bucket that is deleted refuses writes, but only for so long, and the bytes of
+    /// a request may come for longer.
+    async fn check_bucket_of_old(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
+        let old_at = Micros::from(exchange.now).plus_seconds(BUCKET_CLOSED_SECONDS / 2);
+        if Micros::from(self.clock.now()) < old_at || self.bucket(&bucket.name).await?.id == bucket.id {
+            return Ok(());
+        }
+        Err(ObjectError::no_such_bucket().into())
     }
 
     /// A receiver for the bytes of this request.
