@@ -14,6 +14,7 @@ use rangehold_map::{Key, KeyRange, PartitionPrefix};
 use tokio::time::Instant;
 
 use super::error::Never;
+use super::rows::Rows;
 use super::{BlobError, Blobs};
 use crate::error::ReadError;
 use crate::limits::{AUDITED_ROWS_MAX, OWN_WRITE_WAITS_MAX};
@@ -56,7 +57,7 @@ impl Blobs {
         audited.next = next;
         for (blob, row) in rows {
             match row {
-                BlobRow::State if self.rows_of(blob).await?.is_dead() => {
+                BlobRow::State if self.readable_rows_of(blob).await?.is_some_and(Rows::is_dead) => {
                     self.bury(blob).await?;
                     audited.buried += 1;
                 }
@@ -93,6 +94,17 @@ impl Blobs {
         let waited = self.0.router.write(&request, |_, _| Ok::<_, Never>(Vec::new())).await;
         waited.map_err(|source| BlobError::Row { blob, source })?;
         Ok(())
+    }
+
+    /// The rows of a blob; `None` if they are damaged. The other blobs do not depend on them.
+    pub(super) async fn readable_rows_of(&self, blob: BlobId) -> Result<Option<Rows>, BlobError> {
+        match self.rows_of(blob).await {
+            Err(BlobError::Damaged(damage)) => {
+                tracing::error!(%damage, "the audit passes a blob over");
+                Ok(None)
+            }
+            rows => rows.map(Some),
+        }
     }
 
     async fn rows_from(

@@ -1,12 +1,14 @@
 //! What this process is doing with blobs: downloads pin them, and requests are about to write rows that name them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use rangehold_map::blob::{BlobId, BlobUser};
 use tokio::sync::Notify;
+
+use crate::limits::BLOBS_REMEMBERED_MAX;
 
 /// Counts pins and requests.
 #[derive(Debug, Clone, Default)]
@@ -25,8 +27,9 @@ struct Counts {
     users: BTreeMap<BlobUser, u64>,
     /// Dead blobs that could not be buried yet.
     waiting: BTreeSet<BlobId>,
-    /// The next chunk of each blob that is being written.
-    next_chunks: BTreeMap<BlobId, Weak<AtomicU32>>,
+    /// The next chunk of each blob that is being written, and of those that were written last. A client that hangs up ends its
+    /// request, but not the write of a chunk that is on its way: it may still give the file its name.
+    next_chunks: BTreeMap<BlobId, Arc<AtomicU32>>,
 }
 
 /// A request that is about to write the row by which a user names a blob. Keep it until the row is durable, or will not
@@ -49,7 +52,7 @@ pub(super) struct Pin {
 pub(super) struct ChunkNumbers(Arc<AtomicU32>);
 
 impl ChunkNumbers {
-    /// A number that no other chunk of the blob has.
+    /// A number that no other chunk of the blob has, nor had lately.
     pub(super) fn take(&self) -> u32 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
@@ -70,11 +73,16 @@ impl InUse {
     /// Where the writers of `blob` take the numbers of their chunks: from `least` on, each number once. Two requests of
     /// one upload may write at once, if a client gave one of them up, and neither may replace a chunk of the other.
     pub(super) fn chunk_numbers(&self, blob: BlobId, least: u32) -> ChunkNumbers {
-        let mut counts = self.0.counts.lock();
-        counts.next_chunks.retain(|_, next| next.strong_count() > 0);
-        let next = counts.next_chunks.get(&blob).and_then(Weak::upgrade).unwrap_or_default();
+        let next_chunks = &mut self.0.counts.lock().next_chunks;
+        let next = Arc::clone(next_chunks.entry(blob).or_default());
         next.fetch_max(least, Ordering::Relaxed);
-        counts.next_chunks.insert(blob, Arc::downgrade(&next));
+        if next_chunks.len() > BLOBS_REMEMBERED_MAX {
+            // Ids grow with time, so this is the one that was begun first.
+            let unused = next_chunks.iter().find(|(_, next)| Arc::strong_count(next) == 1);
+            if let Some(oldest) = unused.map(|(blob, _)| *blob) {
+                next_chunks.remove(&oldest);
+            }
+        }
         ChunkNumbers(next)
     }
 
@@ -131,5 +139,23 @@ fn count_down<K: Ord>(counts: &mut BTreeMap<K, u64>, key: &K) {
         if *count == 0 {
             counts.remove(key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_not_taken_again_when_the_writer_that_took_it_is_gone() {
+        let in_use = InUse::default();
+        assert_eq!(in_use.chunk_numbers(BlobId(1), 3).take(), 3);
+        assert_eq!(in_use.chunk_numbers(BlobId(1), 3).take(), 4);
+        let held = in_use.chunk_numbers(BlobId(0), 0);
+        for blob in 2..2 + 2 * BLOBS_REMEMBERED_MAX as u128 {
+            in_use.chunk_numbers(BlobId(blob), 0);
+        }
+        assert_eq!(in_use.0.counts.lock().next_chunks.len(), BLOBS_REMEMBERED_MAX);
+        assert_eq!((held.take(), in_use.chunk_numbers(BlobId(0), 0).take()), (0, 1));
     }
 }

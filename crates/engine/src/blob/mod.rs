@@ -10,14 +10,14 @@
 //! ```
 //!
 //! A crash between two steps leaves a user too many, never one too few: a blob that nobody uses any more, which the
-//! audit (`audit`) finds by asking each user. It may leave a chunk that no row names (`stray`). Files are never deleted because of
-//! their age.
+//! audit (`audit`) finds by asking each user. A crash may also leave a chunk that no row names (`stray`). Files are never deleted
+//! because of their age.
 //!
 //! **Why the files of a dead blob may stay.** A download in this process *pins* its blobs, and the last pin buries a
 //! blob that died meanwhile (`in_use`). A backup *holds* all blobs while it runs (`hold`): meanwhile no user is
 //! removed and no file is deleted, and the audit makes good for that later.
 //!
-//! A chunk file never changes, and its name is never used again. Its bytes are checked at every read (`chunk`).
+//! A chunk file never changes. Its bytes are checked at every read (`chunk`).
 
 mod audit;
 mod bury;

@@ -55,6 +55,11 @@ impl Rows {
         self.state.is_some_and(|state| state.users == 0)
     }
 
+    /// How many users the blob has.
+    pub(super) fn users(self) -> u64 {
+        self.state.map_or(0, |state| state.users)
+    }
+
     /// Whether nothing is stored about the blob.
     pub(super) fn is_unknown(self) -> bool {
         self.state.is_none()

@@ -5,9 +5,13 @@
 //!
 //! * All files of a blob that has no row. The row of a blob is there before its first file, so this blob was buried.
 //! * Of a blob with users, the chunks that none of them names. An upload ends with a list of chunks, and whatever is copied or
-//!   composed from its object names all of them. So all objects of a blob name the same chunks of it, for ever. This is checked too.
-//!   While one of the users is an upload that goes on, nothing of the blob is deleted: its next row names chunks that no row
-//!   has named before.
+//!   composed from its object names all of them. So all objects of a blob name the same chunks of it. That is not so after one
+//!   range was restored from a backup in which the upload went on; then users do not agree, and nothing of the blob is deleted.
+//!   Nothing is deleted either while one of the users is an upload: its next row names chunks that no row has named before.
+//!
+//! **A copy that has read a row and is not a user yet.** If the row goes meanwhile, the other users may name other chunks than it
+//! did. So a copy reads the row once more when the user is durable. If the row is still there, its user was among those
+//! that were asked, or the new one was.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -50,7 +54,7 @@ impl Blobs {
         let listed = listed.map_err(ObjectError::while_doing("listing", &directory))?;
         let blobs: BTreeSet<BlobId> = listed.common_prefixes.iter().filter_map(blob_in).collect();
         for blob in blobs {
-            let rows = self.rows_of(blob).await?;
+            let Some(rows) = self.readable_rows_of(blob).await? else { continue };
             if rows.is_alive() {
                 swept.chunks += self.delete_stray_chunks(blob, &extents_of).await?;
             } else if rows.is_unknown() && !self.0.in_use.is_pinned(blob) {
@@ -72,7 +76,7 @@ impl Blobs {
     {
         // In this order: a chunk that is written after this is not deleted.
         let files = self.chunks_of(blob).await?;
-        let mut named: Option<BTreeSet<u32>> = None;
+        let (mut named, mut users): (Option<BTreeSet<u32>>, u64) = (None, 0);
         let mut next = Some(KeyRange::prefix(PartitionPrefix::blob(blob).as_bytes()));
         while let Some(keys) = next {
             let (rows, more) = self.rows_in(keys.clone()).await?;
@@ -90,16 +94,16 @@ impl Blobs {
                 if of_user == files || named.as_ref().is_some_and(|named| *named != of_user) {
                     return Ok(0);
                 }
-                named = Some(of_user);
+                (named, users) = (Some(of_user), users + 1);
             }
         }
-        // A blob whose users name nothing, or what is not there, is damaged. Nothing is made worse here.
-        match named {
-            Some(named) if !named.is_empty() && named.is_subset(&files) => {
-                self.delete_chunks(blob, files.difference(&named)).await
-            }
-            _ => Ok(0),
+        let Some(named) = named else { return Ok(0) };
+        // A blob whose users name what is not there is damaged, and so is one whose users cannot all be read.
+        let is_whole = named.is_subset(&files) && users == self.rows_of(blob).await?.users();
+        if named.is_empty() || !is_whole || self.0.in_use.is_pinned(blob) {
+            return Ok(0);
         }
+        self.delete_chunks(blob, files.difference(&named)).await
     }
 
     async fn delete_chunks(

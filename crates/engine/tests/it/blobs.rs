@@ -15,7 +15,7 @@ use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{BlobHook, BlobStep, Clock, Node, Options};
 use rangehold_map::BucketId;
 use rangehold_map::blob::{BlobUser, Extent};
-use rangehold_map::key::{KIND_BLOB, ObjectRow};
+use rangehold_map::key::{BlobRow, KIND_BLOB, ObjectRow};
 use rangehold_map::{KeyRange, PartitionPrefix};
 use tokio::time::{sleep, timeout};
 
@@ -103,6 +103,14 @@ async fn a_chunk_that_no_object_names_goes_when_no_upload_can_name_it_any_more()
     let hold = Hold::place(Arc::clone(&objects), &clock).await.unwrap();
     assert_eq!(sweep(blobs, &[own, copy]).await, 0, "a copy of the store is being made");
     hold.release().await;
+    let download = blobs.read(&extents, 0..1).await.unwrap();
+    assert_eq!(sweep(blobs, &[own, copy]).await, 0, "a download has read a row");
+    drop(download);
+    let partition = PartitionPrefix::blob(extents[0].blob);
+    let lost = partition.blob_row(&BlobRow::User(user("copy")));
+    write(&node, &partition, vec![(lost.clone(), None)]).await.unwrap();
+    assert_eq!(sweep(blobs, &[own, copy]).await, 0, "the row of a user is lost");
+    write(&node, &partition, vec![(lost.clone(), Some(Vec::new()))]).await.unwrap();
     assert_eq!(files(&objects).await.len(), 3);
     assert_eq!(sweep(blobs, &[own, copy]).await, 1);
     assert_eq!(sweep(blobs, &[own, copy]).await, 0);

@@ -118,23 +118,32 @@ impl ObjectService {
         Ok(content.map(|content| (generation, content)))
     }
 
-    /// Fails if a generation is still there whose content row or blob was not there after it was read. Both are removed after
-    /// the generation is, so they are lost. Otherwise it was removed, and the caller can read again.
+    /// Called when a generation was read, and then its content row or its blob was not there. Fails if the generation is still
+    /// there: these go with it or after it, so they are lost. Otherwise it was removed meanwhile, and the caller can read again.
     pub(super) async fn check_removed(
         &self,
         bucket: &Bucket,
         name: &str,
         generation: &Generation,
     ) -> Result<(), Failure> {
-        let id = generation.id.0;
-        match self.generation(bucket, name, Some(id)).await {
-            Err(failure) if failure.0.kind == ErrorKind::NotFound => Ok(()),
-            Err(failure) => Err(failure),
-            Ok(_) => {
-                let what =
-                    format_args!("the bytes of generation {id} of {}/{name} are not there", bucket.name);
-                Err(ObjectError::damaged(what).into())
-            }
+        if !self.is_there(bucket, name, generation).await? {
+            return Ok(());
+        }
+        let (id, bucket, name) = (generation.id.0, &bucket.name, bucket.shown(name));
+        let what = format_args!("the bytes of generation {id} of {bucket}/{name} are not there");
+        Err(ObjectError::damaged(what).into())
+    }
+
+    /// Whether a generation that was read can still be read.
+    pub(super) async fn is_there(
+        &self,
+        bucket: &Bucket,
+        name: &str,
+        generation: &Generation,
+    ) -> Result<bool, Failure> {
+        match self.generation(bucket, name, Some(generation.id.0)).await {
+            Err(failure) if failure.0.kind == ErrorKind::NoSuchObject => Ok(false),
+            found => found.map(|_| true),
         }
     }
 

@@ -157,20 +157,25 @@ impl ObjectService {
         Err(replaced_again())
     }
 
-    /// Notes that `user` uses the blobs of a source. `None` if the source was removed since it was read.
+    /// Notes that `user` uses the blobs of a source. `None` if the source was removed since it was read: its chunks may be gone then,
+    /// also if other objects use the blobs.
     pub(super) async fn refer(
         &self,
         of: Name<'_>,
         source: &Source,
         user: &BlobUser,
     ) -> Result<Option<UnderWay>, Failure> {
-        match self.blobs.refer(extents(&source.content), user).await {
+        let Source { generation, content } = source;
+        let under_way = match self.blobs.refer(extents(content), user).await {
             Err(BlobError::Gone(_)) => {
-                self.check_removed(of.bucket, of.name, &source.generation).await?;
-                Ok(None)
+                self.check_removed(of.bucket, of.name, generation).await?;
+                return Ok(None);
             }
-            other => Ok(Some(other?)),
-        }
+            noted => noted?,
+        };
+        let has_chunks = !extents(content).is_empty();
+        let is_there = !has_chunks || self.is_there(of.bucket, of.name, generation).await?;
+        Ok(is_there.then_some(under_way))
     }
 
     /// Writes an object with the bytes of another one.

@@ -1,7 +1,8 @@
 //! The audit of blobs, in the background: some time after the start, and then each day.
 //!
 //! A crash between the steps of an upload, a copy or a deletion leaves a blob that nobody uses, never one that is missing.
-//! The audit asks for each user of each blob whether one of its rows still names the blob, and removes what nobody uses.
+//! The audit asks for each user of each blob whether one of its rows still names the blob, and removes what nobody uses. Then it
+//! asks for the chunks that the objects of a blob name, and removes the others.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

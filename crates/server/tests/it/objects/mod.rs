@@ -22,6 +22,9 @@ mod retries;
 mod rewrites;
 mod xml;
 
+use bytes::Bytes;
+use rangehold_engine::Visit;
+use rangehold_map::KeyRange;
 use serde_json::Value;
 
 use crate::support::Service;
@@ -40,6 +43,15 @@ impl Service {
         let answer = self.object(method, target, body).await;
         assert_eq!(answer.status, 200, "{method} {target}: {}", answer.body);
         serde_json::from_str(&answer.body).expect("JSON")
+    }
+
+    /// The rows of a kind.
+    pub(crate) async fn stored(&self, kind: u8) -> Vec<(Vec<u8>, Bytes)> {
+        let take = |rows: &mut Vec<_>, key: &[u8], row: &Bytes| {
+            rows.push((key.to_vec(), row.clone()));
+            Visit::Next
+        };
+        self.node.router().scan(&KeyRange::prefix(&[kind]), Vec::new, take).await.expect("rows")
     }
 
     /// Creates a bucket of the test project.

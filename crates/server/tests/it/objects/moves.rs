@@ -13,10 +13,10 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use rangehold_engine::blob::AuditCursor;
 use rangehold_engine::store::Store;
-use rangehold_engine::{NamesHook, NamesStep, ScanHook, Visit};
+use rangehold_engine::{NamesHook, NamesStep, ScanHook};
 use rangehold_map::blob::{BlobId, BlobUser};
 use rangehold_map::key::{KIND_BLOB, KIND_BUCKET, KIND_OBJECT, ObjectKey, ObjectRow};
-use rangehold_map::{Change, KeyRange, PartitionPrefix, Timestamp};
+use rangehold_map::{Change, PartitionPrefix, Timestamp};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::generation::Head;
 use serde_json::Value;
@@ -79,14 +79,6 @@ impl Service {
         let entry = map.lookup(&at).expect("a map has all keys");
         let split = Change::Split { range: entry.id, generation: entry.generation, at };
         self.node.executor().carry_out(&split).await.expect("it can be split");
-    }
-
-    async fn stored(&self, kind: u8) -> Vec<(Vec<u8>, Bytes)> {
-        let take = |rows: &mut Vec<_>, key: &[u8], row: &Bytes| {
-            rows.push((key.to_vec(), row.clone()));
-            Visit::Next
-        };
-        self.node.router().scan(&KeyRange::prefix(&[kind]), Vec::new, take).await.expect("rows")
     }
 
     /// Heads with an intent, and rows of decisions.
