@@ -50,6 +50,7 @@ const KEPT: &[(u64, &str)] = &[
     (5, "objects: a name that was replaced between two pages of a listing was shown twice"),
     (31, "objects: a write met two deletions of its bucket, one after the other, and was refused"),
     (29, "objects: an upload was given up because the store refused its last bytes once"),
+    (430, "objects: a source was replaced while it was composed, and the client was told to try again"),
     (712, "objects: an audit asked a server whose process had crashed, and its answer never came"),
     (511, "the owner of tables asked a damaged catalogue without a pause, and no time passed any more"),
     (6118, "objects: the workload moved a token to a name under which it then made the next one"),

@@ -271,8 +271,7 @@ pub(crate) const BLOB_PART_BYTES: usize = 256 << 10;
 pub(crate) const BLOB_BLOCKS_AT_ONCE: u64 = 4;
 /// How often dead blobs are looked at that could not be deleted.
 pub(crate) const BLOB_BURIAL_POLL: Duration = Duration::from_secs(60);
-/// Of how many blobs a process remembers which numbers their chunks have taken. Those that are being written count, and are never
-/// forgotten.
+/// A process remembers the next chunk number of about so many blobs. It never forgets a blob that is being written.
 pub(crate) const BLOBS_REMEMBERED_MAX: usize = 10_000;
 /// How many rows of blobs a part of an audit looks at.
 pub(crate) const AUDITED_ROWS_MAX: usize = 1_000;

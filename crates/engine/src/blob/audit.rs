@@ -66,7 +66,14 @@ impl Blobs {
                     audited.users += 1;
                     // In this order: a request whose row is not there when it is asked for is still under way, or has
                     // failed, or has put its row into the log.
-                    let is_named = async || names(blob, user.clone()).await.map_err(BlobError::Read);
+                    let is_named = async || match names(blob, user.clone()).await {
+                        // A row that cannot be read may name the blob. The other blobs do not depend on it.
+                        Err(ReadError::Damaged(damage)) => {
+                            tracing::error!(%blob, %damage, "the audit cannot ask a user of a blob");
+                            Ok(true)
+                        }
+                        is_named => is_named.map_err(BlobError::Read),
+                    };
                     let is_used = self.0.in_use.is_under_way(&user) || is_named().await? || {
                         self.wait_for_writes(blob, &user).await?;
                         is_named().await?

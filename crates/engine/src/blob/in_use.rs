@@ -27,9 +27,32 @@ struct Counts {
     users: BTreeMap<BlobUser, u64>,
     /// Dead blobs that could not be buried yet.
     waiting: BTreeSet<BlobId>,
-    /// The next chunk of each blob that is being written, and of those that were written last. A client that hangs up ends its
-    /// request, but not the write of a chunk that is on its way: it may still give the file its name.
-    next_chunks: BTreeMap<BlobId, Arc<AtomicU32>>,
+    next_chunks: NextChunks,
+}
+
+/// The next chunk of each blob that is being written, and of those that were written last. A client that hangs up ends its
+/// request, but not the write of a chunk that is on its way: it may still give the file its name.
+#[derive(Debug, Default)]
+struct NextChunks {
+    /// The blobs that were asked for lately.
+    young: BTreeMap<BlobId, Arc<AtomicU32>>,
+    /// Those that were asked for before them.
+    old: BTreeMap<BlobId, Arc<AtomicU32>>,
+}
+
+impl NextChunks {
+    fn of(&mut self, blob: BlobId) -> Arc<AtomicU32> {
+        let known = self.old.remove(&blob).or_else(|| self.young.get(&blob).cloned());
+        let next = known.unwrap_or_default();
+        self.young.insert(blob, Arc::clone(&next));
+        if self.young.len() > BLOBS_REMEMBERED_MAX / 2 {
+            let young = std::mem::take(&mut self.young);
+            let forgotten = std::mem::replace(&mut self.old, young);
+            // A blob that is being written is not forgotten.
+            self.young = forgotten.into_iter().filter(|(_, next)| Arc::strong_count(next) > 1).collect();
+        }
+        next
+    }
 }
 
 /// A request that is about to write the row by which a user names a blob. Keep it until the row is durable, or will not
@@ -73,16 +96,8 @@ impl InUse {
     /// Where the writers of `blob` take the numbers of their chunks: from `least` on, each number once. Two requests of
     /// one upload may write at once, if a client gave one of them up, and neither may replace a chunk of the other.
     pub(super) fn chunk_numbers(&self, blob: BlobId, least: u32) -> ChunkNumbers {
-        let next_chunks = &mut self.0.counts.lock().next_chunks;
-        let next = Arc::clone(next_chunks.entry(blob).or_default());
+        let next = self.0.counts.lock().next_chunks.of(blob);
         next.fetch_max(least, Ordering::Relaxed);
-        if next_chunks.len() > BLOBS_REMEMBERED_MAX {
-            // Ids grow with time, so this is the one that was begun first.
-            let unused = next_chunks.iter().find(|(_, next)| Arc::strong_count(next) == 1);
-            if let Some(oldest) = unused.map(|(blob, _)| *blob) {
-                next_chunks.remove(&oldest);
-            }
-        }
         ChunkNumbers(next)
     }
 
@@ -152,10 +167,20 @@ mod tests {
         assert_eq!(in_use.chunk_numbers(BlobId(1), 3).take(), 3);
         assert_eq!(in_use.chunk_numbers(BlobId(1), 3).take(), 4);
         let held = in_use.chunk_numbers(BlobId(0), 0);
-        for blob in 2..2 + 2 * BLOBS_REMEMBERED_MAX as u128 {
-            in_use.chunk_numbers(BlobId(blob), 0);
+        in_use.chunk_numbers(BlobId(2), 0).take();
+        for other in 1..=3 * BLOBS_REMEMBERED_MAX as u128 {
+            in_use.chunk_numbers(BlobId(1_000 + other), 0);
+            if other % (BLOBS_REMEMBERED_MAX as u128 / 4) == 0 {
+                assert_eq!(
+                    in_use.chunk_numbers(BlobId(1), 0).0.load(Ordering::Relaxed),
+                    5,
+                    "it is asked for again and again"
+                );
+            }
         }
-        assert_eq!(in_use.0.counts.lock().next_chunks.len(), BLOBS_REMEMBERED_MAX);
-        assert_eq!((held.take(), in_use.chunk_numbers(BlobId(0), 0).take()), (0, 1));
+        assert_eq!((held.take(), in_use.chunk_numbers(BlobId(0), 0).take()), (0, 1), "it is being written");
+        assert_eq!(in_use.chunk_numbers(BlobId(2), 0).take(), 0, "it was forgotten");
+        let NextChunks { young, old } = &in_use.0.counts.lock().next_chunks;
+        assert!(young.len() + old.len() <= BLOBS_REMEMBERED_MAX + 1);
     }
 }

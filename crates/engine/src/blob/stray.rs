@@ -10,8 +10,8 @@
 //!   Nothing is deleted either while one of the users is an upload: its next row names chunks that no row has named before.
 //!
 //! **A copy that has read a row and is not a user yet.** If the row goes meanwhile, the other users may name other chunks than it
-//! did. So a copy reads the row once more when the user is durable. If the row is still there, its user was among those
-//! that were asked, or the new one was.
+//! did. So a copy reads the row once more when the user is durable. If the row is still there, the audit has asked its user or
+//! the new one, and both name the same chunks.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -86,8 +86,10 @@ impl Blobs {
                 if self.0.in_use.is_under_way(&user) {
                     return Ok(0);
                 }
-                let Some(extents) = extents_of(blob, user).await.map_err(BlobError::Read)? else {
-                    return Ok(0);
+                let extents = match extents_of(blob, user).await {
+                    Ok(Some(extents)) => extents,
+                    Ok(None) | Err(ReadError::Damaged(_)) => return Ok(0),
+                    Err(error) => return Err(BlobError::Read(error)),
                 };
                 let of_user = extents.iter().filter(|extent| extent.blob == blob);
                 let of_user: BTreeSet<u32> = of_user.flat_map(Extent::numbers).collect();

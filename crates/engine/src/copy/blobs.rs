@@ -36,8 +36,34 @@ impl Twice<'_> {
             at = piece.end;
             moments.renew_when_due().await?;
         }
-        if same { Ok(true) } else { Err(CopyError::OtherFile { path: path.to_string() }) }
+        if same || !is_whole(moments, from, path, from_bytes).await? {
+            return Ok(true);
+        }
+        Err(CopyError::OtherFile { path: path.to_string() })
     }
+}
+
+/// Whether no byte of a file is damaged.
+async fn is_whole(
+    moments: &mut Moments,
+    store: &dyn ObjectStore,
+    path: &Path,
+    bytes: u64,
+) -> Result<bool, CopyError> {
+    // This looks at the end of the file, where a cut one has no seal.
+    if store.head(path).await.is_err_and(|error| damaged_file(&error).is_some()) {
+        return Ok(false);
+    }
+    let mut at = 0;
+    while at < bytes {
+        let end = bytes.min(at + BLOB_BLOCKS_AT_ONCE * blob::BLOCK_FILE_BYTES);
+        if whole_blocks(store, path, at..end).await?.is_none() {
+            return Ok(false);
+        }
+        at = end;
+        moments.renew_when_due().await?;
+    }
+    Ok(true)
 }
 
 /// Some blocks of a file; `None` if they are damaged.

@@ -8,7 +8,7 @@ use crate::database::DatabaseError;
 use crate::error::{Damaged, ReadError, read_error};
 use crate::limits::CHECKPOINT_LIFETIME;
 use crate::map_store::MapError;
-use crate::store::{ObjectError, Store, StoreError, StoreLocation};
+use crate::store::{ObjectError, Store, StoreError, StoreLocation, damaged_file};
 
 /// Why a store or a range was not copied. Whatever the reason, the source is unchanged. If a store was to be copied and
 /// anything was written to the target, it cannot be opened, but it can be copied to again. If a range was to be restored,
@@ -149,7 +149,7 @@ pub enum CopyError {
     },
     /// A file of large objects has other bytes in the target than in the backup, and both are whole.
     #[error(
-        "{path} has other bytes here than in the backup: the directory has gone another way than the one that was backed up, so one range cannot be restored into it; restore the whole backup into a new directory"
+        "{path} has other bytes here than in the backup: after the backup, this directory and another copy of it went on with the same upload, so one range cannot be restored into it; restore the whole backup into a new directory"
     )]
     OtherFile {
         /// The file.
@@ -176,6 +176,15 @@ impl CopyError {
     /// For a call of SlateDB that writes.
     pub(super) fn writing(store: &Store, range: RangeId) -> impl Fn(slatedb::Error) -> Self {
         move |source| Self::Write { store: location(store), range, source }
+    }
+
+    /// Whether a file of large objects is damaged in the source.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged(_) => true,
+            Self::Object(error) => damaged_file(error).is_some(),
+            _ => false,
+        }
     }
 
     pub(super) fn bad_row(store: &Store, range: RangeId) -> impl Fn(String) -> Self {

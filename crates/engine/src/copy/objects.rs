@@ -275,21 +275,29 @@ impl<'a> Objects<'a> {
         let failed = ObjectError::while_doing("listing", &directory);
         let mut files = from.list(Some(&directory));
         while let Some(file) = files.try_next().await.map_err(&failed)? {
-            match to.head(&file.location).await {
+            let is_damaged = match to.head(&file.location).await {
                 Ok(there) => {
                     let (from, to) = ((&*from, file.size), (&*to, there.size));
                     if (Twice { path: &file.location, from, to }).can_stay(moments).await? {
                         continue;
                     }
+                    true
                 }
-                Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) if damaged_file(&error).is_some() => {}
+                Err(object_store::Error::NotFound { .. }) => false,
+                Err(error) if damaged_file(&error).is_some() => true,
                 Err(error) => {
                     return Err(ObjectError::while_doing("looking for", &file.location)(error).into());
                 }
-            }
+            };
             let copied = copy_file(moments, &*from, &*to, &file.location, file.size);
-            while_there_is_room(self.target, copied).await??;
+            match while_there_is_room(self.target, copied).await? {
+                Err(error) if is_damaged && error.is_damage() => {
+                    let file = file.location;
+                    tracing::error!(%file, "the file is damaged here and in the backup, and stays as it is");
+                    continue;
+                }
+                copied => copied?,
+            }
             report.chunks += 1;
             report.chunk_bytes += file.size;
         }

@@ -60,8 +60,8 @@ pub const OPERATION_KEPT_SECONDS: u64 = 30 * 24 * 3600;
 pub const INTENT_SECONDS: u64 = 24 * 3600;
 /// After so many seconds no request carries a change of several names out any more, and the walk ends it.
 pub const INTENT_LEFT_SECONDS: u64 = 60;
-/// How long the ranges remember a bucket that was deleted, and refuse writes to it, in seconds: a day. A request
-/// that has taken half as long looks for its bucket again before it writes.
+/// How long the ranges remember a bucket that was deleted, and refuse writes to it, in seconds: a day. An upload
+/// that has taken half of that looks for its bucket again before it writes its object.
 pub const BUCKET_CLOSED_SECONDS: u64 = 24 * 3600;
 /// How long a bucket that was created without a policy keeps soft-deleted objects, in seconds: a week.
 pub const SOFT_DELETE_SECONDS: u64 = 7 * 24 * 3600;

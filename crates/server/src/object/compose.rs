@@ -21,7 +21,6 @@ use super::encryption::{check_key, customer_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::located::Wants;
-use super::media::replaced_again;
 use super::meter::Meter;
 use super::payload::{INLINE_BYTES_MAX, Receiver};
 use super::reply::Reply;
@@ -67,7 +66,7 @@ impl ObjectService {
         Err(Failure::unavailable("The sources are changed again and again. Try again."))
     }
 
-    /// Composes an object, unless a source that is to be removed is changed at the same time.
+    /// Composes an object, unless a source is removed at the same time, or one that is to be removed is changed.
     async fn compose_once(
         &self,
         exchange: &Exchange<'_>,
@@ -89,7 +88,7 @@ impl ObjectService {
         let (user, owner) = (user(exchange, to), exchange.owner(to.bucket));
         // Until the object is written, the audit does not ask this user whether it uses a blob.
         let _under_way = self.blobs.refer(&[], &user).await?;
-        let joined = self.join(to.bucket, &sources, &user).await?;
+        let Some(joined) = self.join(to.bucket, &sources, &user).await? else { return Ok(None) };
         let crc32c = sources.iter().fold(Crc32c::default(), |sum, (_, source)| {
             sum.followed_by(source.generation.crc32c, source.generation.size)
         });
@@ -109,14 +108,14 @@ impl ObjectService {
         self.write_of_others(&change, extents(&joined), &user).await
     }
 
-    /// The bytes of all sources as one content. Chunks are shared; bytes that lie in rows go into new blobs, unless
+    /// The bytes of all sources as one content, or `None` if one of them was removed since it was read. Chunks are shared; bytes that lie in rows go into new blobs, unless
     /// all of them fit into one row.
     async fn join(
         &self,
         bucket: &Bucket,
         sources: &[(&str, Source)],
         user: &BlobUser,
-    ) -> Result<Content, Failure> {
+    ) -> Result<Option<Content>, Failure> {
         let mut joined: Vec<Extent> = Vec::new();
         let mut inline = BytesMut::new();
         for (name, source) in sources {
@@ -124,17 +123,19 @@ impl ObjectService {
                 Content::Inline(bytes) => inline.extend_from_slice(bytes),
                 Content::Extents(extents) => {
                     joined.extend(self.stored(&mut inline, user).await?);
-                    self.refer(Name { bucket, name }, source, user).await?.ok_or_else(replaced_again)?;
+                    if self.refer(Name { bucket, name }, source, user).await?.is_none() {
+                        return Ok(None);
+                    }
                     joined.extend_from_slice(extents);
                 }
             }
         }
         let fits = inline.len() <= INLINE_BYTES_MAX;
         if joined.is_empty() && fits {
-            return Ok(Content::Inline(inline.freeze()));
+            return Ok(Some(Content::Inline(inline.freeze())));
         }
         joined.extend(self.stored(&mut inline, user).await?);
-        Ok(Content::Extents(joined))
+        Ok(Some(Content::Extents(joined)))
     }
 
     /// Writes bytes that lay in rows into a blob of their own.

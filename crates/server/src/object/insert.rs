@@ -156,8 +156,8 @@ impl ObjectService {
         made
     }
 
-    /// Looks for the bucket of an old request again. A bucket that is deleted refuses writes, but only for so long, and the bytes of
-    /// a request may come for longer.
+    /// Looks for the bucket of an old request again. A deleted bucket refuses writes for a day only, and an upload may take
+    /// longer.
     async fn check_bucket_of_old(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
         let old_at = Micros::from(exchange.now).plus_seconds(BUCKET_CLOSED_SECONDS / 2);
         if Micros::from(self.clock.now()) < old_at || self.bucket(&bucket.name).await?.id == bucket.id {

@@ -10,9 +10,10 @@ use rangehold_map::PartitionPrefix;
 use rangehold_map::key::ObjectRow;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Purpose;
-use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::{Content as Stored, Generation};
 use rangehold_protocol::object::request::Api;
+use rangehold_protocol::object::write::Name;
 use rangehold_protocol::time;
 use tokio::time::Instant;
 
@@ -90,7 +91,9 @@ impl ObjectService {
                 continue;
             };
             match self.media(exchange, &bucket, &generation, content).await {
-                Err(MediaError::Gone) => self.check_removed(&bucket, &name, &generation).await?,
+                Err(MediaError::Gone) => {
+                    self.check_removed(Name { bucket: &bucket, name: &name }, &generation).await?
+                }
                 Err(MediaError::Failed(failure)) => return Err(failure),
                 Ok(reply) => return Ok(reply),
             }
@@ -113,38 +116,29 @@ impl ObjectService {
         check_key(&generation, key)?;
         let content = self.content(bucket, name, &generation).await?;
         if content.is_none() {
-            self.check_removed(bucket, name, &generation).await?;
+            self.check_removed(Name { bucket, name }, &generation).await?;
         }
         Ok(content.map(|content| (generation, content)))
     }
 
     /// Called when a generation was read, and then its content row or its blob was not there. Fails if the generation is still
-    /// there: these go with it or after it, so they are lost. Otherwise it was removed meanwhile, and the caller can read again.
-    pub(super) async fn check_removed(
-        &self,
-        bucket: &Bucket,
-        name: &str,
-        generation: &Generation,
-    ) -> Result<(), Failure> {
-        if !self.is_there(bucket, name, generation).await? {
+    /// there: its content row and its blob are never removed before it, so they are lost. Otherwise it was removed meanwhile, and
+    /// the caller can read again.
+    pub(super) async fn check_removed(&self, of: Name<'_>, generation: &Generation) -> Result<(), Failure> {
+        if !self.is_kept(of, generation).await? {
             return Ok(());
         }
-        let (id, bucket, name) = (generation.id.0, &bucket.name, bucket.shown(name));
+        let (id, bucket, name) = (generation.id.0, &of.bucket.name, of.bucket.shown(of.name));
         let what = format_args!("the bytes of generation {id} of {bucket}/{name} are not there");
         Err(ObjectError::damaged(what).into())
     }
 
-    /// Whether a generation that was read can still be read.
-    pub(super) async fn is_there(
-        &self,
-        bucket: &Bucket,
-        name: &str,
-        generation: &Generation,
-    ) -> Result<bool, Failure> {
-        match self.generation(bucket, name, Some(generation.id.0)).await {
-            Err(failure) if failure.0.kind == ErrorKind::NoSuchObject => Ok(false),
-            found => found.map(|_| true),
+    /// Whether a generation that was read is still there: live, older, or soft-deleted.
+    pub(super) async fn is_kept(&self, of: Name<'_>, generation: &Generation) -> Result<bool, Failure> {
+        if self.live(of).await?.is_some_and(|live| live.id == generation.id) {
+            return Ok(true);
         }
+        Ok(self.row(of, &ObjectRow::NotLive(generation.id)).await?.is_some())
     }
 
     /// The content of a generation; `None` if it was removed.

@@ -62,9 +62,14 @@ impl ObjectService {
         call: &Call,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let copy = self.wanted_copy(exchange, call, body, None).await?;
-        let made = self.make_copy(exchange, &copy).await?;
-        self.object_resource(exchange, &copy.to, &call.to_object, &made, Projection::NoAcl)
+        let body = self.body_object(exchange, body).await?;
+        for _ in 0..TRIES_MAX {
+            let copy = self.wanted_copy(exchange, call, &body, None).await?;
+            if let Some(made) = self.make_copy(exchange, &copy).await? {
+                return self.object_resource(exchange, &copy.to, &call.to_object, &made, Projection::NoAcl);
+            }
+        }
+        Err(replaced_again())
     }
 
     /// As a copy. A client may want that it takes several calls ([`rewrite`]).
@@ -75,7 +80,24 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let asked = rewrite::Asked::of(call, &exchange.query)?;
-        let copy = self.wanted_copy(exchange, call, body, asked.generation()).await?;
+        let body = self.body_object(exchange, body).await?;
+        for _ in 0..TRIES_MAX {
+            let copy = self.wanted_copy(exchange, call, &body, asked.generation()).await?;
+            if let Some(reply) = self.rewrite_once(exchange, call, &asked, &copy).await? {
+                return Ok(reply);
+            }
+        }
+        Err(replaced_again())
+    }
+
+    /// One call of a rewrite; `None` if the source was removed since it was read.
+    async fn rewrite_once(
+        &self,
+        exchange: &Exchange<'_>,
+        call: &Call,
+        asked: &rewrite::Asked,
+        copy: &Copy,
+    ) -> Result<Option<Reply>, Failure> {
         let source = &copy.source.generation;
         if let Some(unfinished) = asked.unfinished(source.id.0, source.size, copy.moves_bytes()) {
             let reply = json!({
@@ -85,9 +107,9 @@ impl ObjectService {
                 "done": false,
                 "rewriteToken": unfinished.token,
             });
-            return resource(exchange, reply);
+            return resource(exchange, reply).map(Some);
         }
-        let made = self.make_copy(exchange, &copy).await?;
+        let Some(made) = self.make_copy(exchange, copy).await? else { return Ok(None) };
         let size = made.size.to_string();
         let mut shown = Vec::new();
         let address = super::objects::address(exchange, &copy.to, &call.to_object);
@@ -102,7 +124,7 @@ impl ObjectService {
             "done": true,
             "resource": shown,
         });
-        resource(exchange, reply)
+        resource(exchange, reply).map(Some)
     }
 
     /// Reads what a copy or rewrite asks for. `begun_with` is the generation of the source that an earlier call has seen.
@@ -110,10 +132,9 @@ impl ObjectService {
         &self,
         exchange: &Exchange<'_>,
         call: &Call,
-        body: &mut RequestBody,
+        body: &Map<String, Value>,
         begun_with: Option<u64>,
     ) -> Result<Copy, Failure> {
-        let body = self.body_object(exchange, body).await?;
         check_object(&call.to_object)?;
         let deadline = exchange.deadline();
         let (from, from_name) = self.place(&call.bucket, &call.object, Wants::There, deadline).await?;
@@ -124,7 +145,7 @@ impl ObjectService {
         let key = customer_key(exchange, "x-goog-copy-source-encryption")?;
         let target_key = customer_key(exchange, "x-goog-encryption")?;
         check_key(&source.generation, key.or(target_key.filter(|_| call_is_copy(call))))?;
-        let mut draft = draft(&source.generation, &body, exchange)?;
+        let mut draft = draft(&source.generation, body, exchange)?;
         draft.customer_key = target_key;
         let conditions = exchange.query.conditions(None, None)?;
         let (to, to_name) = self.place(&call.to_bucket, &call.to_object, Wants::New, deadline).await?;
@@ -132,7 +153,8 @@ impl ObjectService {
         Ok(Copy { from, from_name, to, to_name, source, draft, conditions })
     }
 
-    async fn make_copy(&self, exchange: &Exchange<'_>, copy: &Copy) -> Result<Generation, Failure> {
+    /// Makes a copy; `None` if the source was removed since it was read.
+    async fn make_copy(&self, exchange: &Exchange<'_>, copy: &Copy) -> Result<Option<Generation>, Failure> {
         let to = Name { bucket: &copy.to, name: &copy.to_name };
         let from = Name { bucket: &copy.from, name: &copy.from_name };
         self.take_over(exchange, to, &copy.draft, &copy.conditions, (from, &copy.source)).await
@@ -152,13 +174,13 @@ impl ObjectService {
             if let Some(content) = self.content(bucket, name, &generation).await? {
                 return Ok(Source { generation, content });
             }
-            self.check_removed(bucket, name, &generation).await?;
+            self.check_removed(Name { bucket, name }, &generation).await?;
         }
         Err(replaced_again())
     }
 
-    /// Notes that `user` uses the blobs of a source. `None` if the source was removed since it was read: its chunks may be gone then,
-    /// also if other objects use the blobs.
+    /// Notes that `user` uses the blobs of a source. `None` if the source was removed since it was read. Then its chunks may be gone,
+    /// even if other objects still use the blobs.
     pub(super) async fn refer(
         &self,
         of: Name<'_>,
@@ -168,17 +190,19 @@ impl ObjectService {
         let Source { generation, content } = source;
         let under_way = match self.blobs.refer(extents(content), user).await {
             Err(BlobError::Gone(_)) => {
-                self.check_removed(of.bucket, of.name, generation).await?;
+                self.check_removed(of, generation).await?;
                 return Ok(None);
             }
             noted => noted?,
         };
-        let has_chunks = !extents(content).is_empty();
-        let is_there = !has_chunks || self.is_there(of.bucket, of.name, generation).await?;
-        Ok(is_there.then_some(under_way))
+        if extents(content).is_empty() || self.is_kept(of, generation).await? {
+            return Ok(Some(under_way));
+        }
+        self.give_back(extents(content), user).await;
+        Ok(None)
     }
 
-    /// Writes an object with the bytes of another one.
+    /// Writes an object with the bytes of another one; `None` if that one was removed since it was read.
     pub(super) async fn take_over(
         &self,
         exchange: &Exchange<'_>,
@@ -186,10 +210,10 @@ impl ObjectService {
         draft: &Draft,
         conditions: &Conditions,
         (from, source): (Name<'_>, &Source),
-    ) -> Result<Generation, Failure> {
+    ) -> Result<Option<Generation>, Failure> {
         let (user, owner) = (user(exchange, to), exchange.owner(to.bucket));
         let (extents, payload) = (extents(&source.content), payload_of(source, &user));
-        let _under_way = self.refer(from, source, &user).await?.ok_or_else(replaced_again)?;
+        let Some(_under_way) = self.refer(from, source, &user).await? else { return Ok(None) };
         let create = Create {
             to,
             draft,
@@ -200,8 +224,7 @@ impl ObjectService {
             also: &Vec::new(),
         };
         let change = NamesChange { create, sources: &[], id: "", deadline: exchange.deadline() };
-        let made = self.write_of_others(&change, extents, &user).await?;
-        Ok(made.expect("no source has to be as it was read"))
+        self.write_of_others(&change, extents, &user).await
     }
 
     /// Writes an object whose bytes lie in blobs of others, and removes the sources that leave. `None` if one of these has
@@ -217,10 +240,17 @@ impl ObjectService {
             _ => self.replace(change).await,
         };
         let may_be_written = made.as_ref().map_or_else(Failure::is_unknown, Option::is_some);
-        if !may_be_written && let Err(error) = self.blobs.release(extents, user).await {
-            tracing::warn!(%error, "a blob keeps a user that is gone, until the next audit");
+        if !may_be_written {
+            self.give_back(extents, user).await;
         }
         made
+    }
+
+    /// Removes references to blobs that no row has come to use.
+    async fn give_back(&self, extents: &[Extent], user: &BlobUser) {
+        if let Err(error) = self.blobs.release(extents, user).await {
+            tracing::warn!(%error, "a blob keeps a user that is gone, until the next audit");
+        }
     }
 
     /// Moves an object to another name of its bucket: readers see it under one of the two names at any time.

@@ -16,6 +16,7 @@ use rangehold_protocol::object::grpc::messages::{
     ReadObjectRequest, ReadObjectResponse, ReadRange,
 };
 use rangehold_protocol::object::grpc::{JsonCall, checksummed, object_of, open_call, read_call, read_range};
+use rangehold_protocol::object::write::Name;
 
 use super::answering::Answers;
 use super::caller::Caller;
@@ -67,7 +68,7 @@ impl GrpcApi<'_> {
                 match self.chunks(&exchange, &opened, range.clone()).await {
                     Ok(chunks) => return send_object(chunks, opened, range, to).await,
                     Err(MediaError::Gone) => {
-                        self.check_removed(&bucket, &name, &opened.generation).await?;
+                        self.check_removed(Name { bucket: &bucket, name: &name }, &opened.generation).await?;
                     }
                     Err(MediaError::Failed(failure)) => return Err(failure),
                 }
@@ -194,7 +195,7 @@ impl GrpcApi<'_> {
         let mut chunks = match self.chunks(exchange, opened, range.clone()).await {
             Ok(chunks) => chunks,
             Err(MediaError::Gone) => {
-                self.check_removed(bucket, name, &opened.generation).await?;
+                self.check_removed(Name { bucket, name }, &opened.generation).await?;
                 return Err(ObjectError::no_such_object(&bucket.name, &opened.object.name).into());
             }
             Err(MediaError::Failed(failure)) => return Err(failure),

@@ -1,7 +1,7 @@
 //! Copies: a put whose bytes are those of another object.
 
 use rangehold_protocol::object::error::ObjectError;
-use rangehold_protocol::object::generation::{Draft, Encryption, Settings};
+use rangehold_protocol::object::generation::{Draft, Encryption, Generation, Settings};
 use rangehold_protocol::object::write::Name;
 use rangehold_protocol::object::xml::request::CopySource;
 use rangehold_protocol::object::xml::{headers, parts};
@@ -12,6 +12,7 @@ use crate::object::encryption::{check_key, customer_key};
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
 use crate::object::located::Wants;
+use crate::object::media::{TRIES_MAX, replaced_again};
 use crate::object::reply::Reply;
 
 impl XmlApi<'_> {
@@ -32,28 +33,38 @@ impl XmlApi<'_> {
         let wanted: Option<u64> = wanted.map(number).transpose()?.or(source.generation);
         let deadline = exchange.deadline();
         let (from, from_name) = self.place(&source.bucket, &source.name, Wants::There, deadline).await?;
-        let source = self.source(&from, &from_name, wanted, &source_conditions).await?;
-        check_key(&source.generation, customer_key(exchange, "x-goog-copy-source-encryption")?)?;
-        let draft = match exchange.header("x-goog-metadata-directive") {
-            None | Some("COPY") => {
-                copied_draft(&source.generation.settings, &source.generation.encryption, described.draft)
+        let key = customer_key(exchange, "x-goog-copy-source-encryption")?;
+        for _ in 0..TRIES_MAX {
+            let source = self.source(&from, &from_name, wanted, &source_conditions).await?;
+            check_key(&source.generation, key)?;
+            let draft = match exchange.header("x-goog-metadata-directive") {
+                None | Some("COPY") => {
+                    let Generation { settings, encryption, .. } = &source.generation;
+                    copied_draft(settings, encryption, described.draft.clone())
+                }
+                Some("REPLACE") => described.draft.clone(),
+                Some(other) => {
+                    let hint = "Give COPY or REPLACE.";
+                    return Err(ObjectError::invalid("x-goog-metadata-directive", other, hint).into());
+                }
+            };
+            let (to, to_name) = self.place(bucket, name, Wants::New, deadline).await?;
+            let to = Name { bucket: &to, name: &to_name };
+            let from = (Name { bucket: &from, name: &from_name }, &source);
+            if let Some(made) = self.take_over(exchange, to, &draft, &conditions(exchange)?, from).await? {
+                return Ok(copied(&made));
             }
-            Some("REPLACE") => described.draft,
-            Some(other) => {
-                let hint = "Give COPY or REPLACE.";
-                return Err(ObjectError::invalid("x-goog-metadata-directive", other, hint).into());
-            }
-        };
-        let (to, to_name) = self.place(bucket, name, Wants::New, deadline).await?;
-        let to = Name { bucket: &to, name: &to_name };
-        let from = (Name { bucket: &from, name: &from_name }, &source);
-        let made = self.take_over(exchange, to, &draft, &conditions(exchange)?, from).await?;
-        let reply = xml_reply(200, parts::copied(&made.updated.text(), &made.xml_etag()));
-        Ok(reply
-            .header("x-goog-generation", made.id.0.to_string())
-            .header("x-goog-metageneration", made.metageneration.to_string())
-            .header("ETag", format!("\"{}\"", made.xml_etag())))
+        }
+        Err(replaced_again())
     }
+}
+
+/// The answer that tells what was made.
+fn copied(made: &Generation) -> Reply {
+    xml_reply(200, parts::copied(&made.updated.text(), &made.xml_etag()))
+        .header("x-goog-generation", made.id.0.to_string())
+        .header("x-goog-metageneration", made.metageneration.to_string())
+        .header("ETag", format!("\"{}\"", made.xml_etag()))
 }
 
 /// What the source has, without what protects it, and with what the request says of the list, class and key.
