@@ -106,8 +106,8 @@ impl Blobs {
     /// The rows of a blob; `None` if they are damaged. The other blobs do not depend on them.
     pub(super) async fn readable_rows_of(&self, blob: BlobId) -> Result<Option<Rows>, BlobError> {
         match self.rows_of(blob).await {
-            Err(BlobError::Damaged(damage)) => {
-                tracing::error!(%damage, "the audit passes a blob over");
+            Err(BlobError::Damaged(damage) | BlobError::Read(ReadError::Damaged(damage))) => {
+                tracing::error!(%blob, %damage, "the audit passes a blob over");
                 Ok(None)
             }
             rows => rows.map(Some),

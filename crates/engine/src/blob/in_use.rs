@@ -72,12 +72,16 @@ pub(super) struct Pin {
 
 /// The numbers of the chunks that the writers of one blob have not taken yet.
 #[derive(Debug)]
-pub(super) struct ChunkNumbers(Arc<AtomicU32>);
+pub(super) struct ChunkNumbers {
+    blob: BlobId,
+    next: Arc<AtomicU32>,
+    counts: InUse,
+}
 
 impl ChunkNumbers {
     /// A number that no other chunk of the blob has, nor had lately.
     pub(super) fn take(&self) -> u32 {
-        self.0.fetch_add(1, Ordering::Relaxed)
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -98,7 +102,7 @@ impl InUse {
     pub(super) fn chunk_numbers(&self, blob: BlobId, least: u32) -> ChunkNumbers {
         let next = self.0.counts.lock().next_chunks.of(blob);
         next.fetch_max(least, Ordering::Relaxed);
-        ChunkNumbers(next)
+        ChunkNumbers { blob, next, counts: self.clone() }
     }
 
     /// Keeps the files of `blob` until the pin is dropped.
@@ -138,6 +142,13 @@ impl Drop for UnderWay {
     }
 }
 
+impl Drop for ChunkNumbers {
+    fn drop(&mut self) {
+        // The blob counts as written last from now on.
+        self.counts.0.counts.lock().next_chunks.of(self.blob);
+    }
+}
+
 impl Drop for Pin {
     fn drop(&mut self) {
         let mut counts = self.counts.0.counts.lock();
@@ -172,13 +183,18 @@ mod tests {
             in_use.chunk_numbers(BlobId(1_000 + other), 0);
             if other % (BLOBS_REMEMBERED_MAX as u128 / 4) == 0 {
                 assert_eq!(
-                    in_use.chunk_numbers(BlobId(1), 0).0.load(Ordering::Relaxed),
+                    in_use.chunk_numbers(BlobId(1), 0).next.load(Ordering::Relaxed),
                     5,
                     "it is asked for again and again"
                 );
             }
         }
-        assert_eq!((held.take(), in_use.chunk_numbers(BlobId(0), 0).take()), (0, 1), "it is being written");
+        assert_eq!(held.take(), 0);
+        drop(held);
+        for other in 0..BLOBS_REMEMBERED_MAX as u128 / 4 {
+            in_use.chunk_numbers(BlobId(1_000_000 + other), 0);
+        }
+        assert_eq!(in_use.chunk_numbers(BlobId(0), 0).take(), 1, "it was written lately");
         assert_eq!(in_use.chunk_numbers(BlobId(2), 0).take(), 0, "it was forgotten");
         let NextChunks { young, old } = &in_use.0.counts.lock().next_chunks;
         assert!(young.len() + old.len() <= BLOBS_REMEMBERED_MAX + 1);

@@ -40,7 +40,8 @@ impl Blobs {
     /// a copy of the store is being made.
     ///
     /// `extents_of` gives the extents of the object by whose row this user names this blob. It gives `None` if there is no such
-    /// object, or if the row cannot be read: perhaps the user is an upload that goes on.
+    /// object, or if the row cannot be read: perhaps the user is an upload that goes on. Then, and if it tells of damage, nothing
+    /// of the blob is deleted.
     pub async fn audit_files<F>(&self, extents_of: impl Fn(BlobId, BlobUser) -> F) -> Result<Swept, BlobError>
     where
         F: Future<Output = Result<Option<Vec<Extent>>, ReadError>>,

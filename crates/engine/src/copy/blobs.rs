@@ -89,6 +89,10 @@ pub(super) async fn copy_file(
 ) -> Result<(), CopyError> {
     let reading = ObjectError::while_doing("reading", path);
     let writing = ObjectError::while_doing("writing", path);
+    if bytes == 0 {
+        // A file that was cut before its seal looks like this. No read of it would find that.
+        return Err(Damaged::new(format!("{path} is empty, and a chunk has at least one byte")).into());
+    }
     let mut upload = to.put_multipart(path).await.map_err(&writing)?;
     let mut at = 0;
     while at < bytes {

@@ -108,8 +108,8 @@ impl ObjectService {
         self.write_of_others(&change, extents(&joined), &user).await
     }
 
-    /// The bytes of all sources as one content, or `None` if one of them was removed since it was read. Chunks are shared; bytes that lie in rows go into new blobs, unless
-    /// all of them fit into one row.
+    /// The bytes of all sources as one content; `None` if a source was removed since it was read. Chunks are shared; bytes that lie
+    /// in rows go into new blobs, unless all of them fit into one row.
     async fn join(
         &self,
         bucket: &Bucket,
