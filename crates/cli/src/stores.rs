@@ -135,6 +135,12 @@ pub(crate) fn restore(restore: &Restore) -> Result<()> {
                      its own file is put back instead, the server deletes the bytes of restored objects"
                 );
             }
+            if let Some(first) = &done.copied.first_damaged {
+                let files = done.copied.chunks_damaged;
+                println!(
+                    "files of large objects that are damaged here and in the backup, and stay as they are: {files}; the first is {first}"
+                );
+            }
             if done.copied.rows == 0 {
                 println!("the backup has no row with a key of {range}, so {range} is empty");
             }
@@ -245,6 +251,7 @@ fn json_of_range(done: &RangeRestored, range: RangeId, from: &StoreLocation, to:
     json["map_version"] = done.map_version.into();
     json["database"] = done.database.to_string().into();
     json["replaced_database"] = done.replaced.to_string().into();
+    json["damaged_object_files"] = done.copied.chunks_damaged.into();
     json["damaged_ranges"] = done.damaged.iter().map(ToString::to_string).collect();
     json
 }

@@ -78,6 +78,11 @@ pub struct CopyReport {
     pub not_taken: u64,
     /// Why the first of these could not.
     pub not_taken_because: Option<String>,
+    /// How many files of large objects are damaged in the backup and in the directory of which one range was restored. They
+    /// stay as they are.
+    pub chunks_damaged: u64,
+    /// The first of these.
+    pub first_damaged: Option<String>,
 }
 
 impl CopyReport {

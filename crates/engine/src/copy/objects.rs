@@ -292,8 +292,8 @@ impl<'a> Objects<'a> {
             let copied = copy_file(moments, &*from, &*to, &file.location, file.size);
             match while_there_is_room(self.target, copied).await? {
                 Err(error) if is_damaged && error.is_damage() => {
-                    let file = file.location;
-                    tracing::error!(%file, "the file is damaged here and in the backup, and stays as it is");
+                    report.chunks_damaged += 1;
+                    report.first_damaged.get_or_insert_with(|| file.location.to_string());
                     continue;
                 }
                 copied => copied?,

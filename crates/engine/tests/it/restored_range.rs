@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use object_store::{ObjectStore, ObjectStoreExt};
-use rangehold_engine::copy::{CopyError, ObjectRows, OneRange, RangeRestored};
+use rangehold_engine::copy::{CopyError, CopyReport, ObjectRows, OneRange, RangeRestored};
 use rangehold_engine::store::{Store, StoreError, StoreOptions};
 use rangehold_engine::{Clock, Node, Options, ReadError, Step, StepHook};
 use rangehold_map::{Change, RangeEntry, RangeId, Timestamp};
@@ -606,7 +606,9 @@ mod objects {
             flip(&both);
             let here = fs::read(&both).unwrap();
             damage(&world.backup.join(both.strip_prefix(&world.directory).unwrap()));
-            world.restore(KIND_OBJECT).await;
+            let CopyReport { chunks_damaged, first_damaged, .. } = world.restore(KIND_OBJECT).await.copied;
+            let named = first_damaged.is_some_and(|file| both.ends_with(file));
+            assert!(chunks_damaged == 1 && named);
             assert!(fs::read(&both).unwrap() == here, "its other blocks can still be read");
             let node = open(&world.directory).await.unwrap();
             let found: Vec<_> = rows(&node).await.into_keys().collect();
