@@ -132,7 +132,7 @@ async fn an_object_is_read_at_every_moment_while_it_is_overwritten() {
     tokio::join!(writing, future::join_all((0..6).map(|_| read())));
 }
 
-/// A client that is told to try again would do so for ever.
+/// A client that is told to try again would try without end.
 #[tokio::test]
 async fn an_object_whose_blob_is_lost_is_told_to_be_damaged() {
     let service = with_photos(Wanted::default()).await;
