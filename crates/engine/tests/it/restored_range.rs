@@ -571,6 +571,14 @@ mod objects {
             assert_eq!(both.len(), 1, "{both:?}");
             self.directory.join(&both[0])
         }
+
+        /// Restores the range of objects. Then all objects of the backup have their bytes.
+        async fn check_restored(&self) {
+            self.restore(KIND_OBJECT).await;
+            let node = open(&self.directory).await.unwrap();
+            check_all(&node, &self.directory, &[("kept", 1), ("overwritten", 3), ("removed", 2)]).await;
+            node.close().await;
+        }
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -578,10 +586,7 @@ mod objects {
         for damage in [|file: &Path| drop(flip(file)), cut] {
             let world = damaged(&[KIND_OBJECT]).await;
             damage(&world.chunk_in_both());
-            world.restore(KIND_OBJECT).await;
-            let node = open(&world.directory).await.unwrap();
-            check_all(&node, &world.directory, &[("kept", 1), ("overwritten", 3), ("removed", 2)]).await;
-            node.close().await;
+            world.check_restored().await;
         }
     }
 
@@ -591,10 +596,7 @@ mod objects {
             let world = damaged(&[KIND_OBJECT]).await;
             let both = world.chunk_in_both();
             damage(&world.backup.join(both.strip_prefix(&world.directory).unwrap()));
-            world.restore(KIND_OBJECT).await;
-            let node = open(&world.directory).await.unwrap();
-            check_all(&node, &world.directory, &[("kept", 1), ("overwritten", 3), ("removed", 2)]).await;
-            node.close().await;
+            world.check_restored().await;
         }
     }
 
