@@ -120,6 +120,7 @@ impl<'a> Mix<'a> {
             let client = client(&format!("object{number}"));
             clients.spawn(Arc::clone(objects).run(client, end_at, (100, 1_500)));
         }
+        clients.spawn(Arc::clone(objects).overwrite(client("overwriter"), end_at, (1, 100)));
         clients.spawn(Arc::clone(objects).walk(client("lister"), end_at, (50, 1_500)));
         let client = |name: &str| client(name).only_once();
         let tokens = || Arc::clone(&self.tokens);

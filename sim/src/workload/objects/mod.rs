@@ -12,6 +12,7 @@ mod folders;
 mod known;
 mod listing;
 pub mod lives;
+mod overwritten;
 mod session;
 mod several;
 mod tidy;
@@ -42,7 +43,7 @@ use crate::world::{World, until_some};
 
 const BUCKET: &str = "objects";
 /// Names that change. Some of them have a part in front of a slash in common.
-const CHANGING: [&str; 5] = ["a/1", "a/2", "b", "b/1", "c"];
+const CHANGING: [&str; 6] = ["a/1", "a/2", "b", "b/1", "c", "b/2"];
 /// Names that last, between the others.
 const LASTING: [&str; 5] = ["a/0", "a/11", "b/0", "bb", "d/0"];
 /// The most bytes of a small object, which lies in its row.
