@@ -124,8 +124,8 @@ impl<'a> Mix<'a> {
         clients.spawn(Arc::clone(objects).walk(client("lister"), end_at, (50, 1_500)));
         let client = |name: &str| client(name).only_once();
         let tokens = || Arc::clone(&self.tokens);
-        clients.spawn(tokens().make_and_move(client("mover"), end_at, (30, 300)));
-        clients.spawn(tokens().move_on(client("mover2"), end_at, (50, 600)));
+        clients.spawn(tokens().make_and_move(client("mover"), end_at, (1, 100)));
+        clients.spawn(tokens().move_on(client("mover2"), end_at, (1, 200)));
         clients.spawn(tokens().watch(client("tokens"), end_at, (20, 300)));
         for number in 1..=FILLERS {
             clients.spawn(lives::fill(client(&format!("filler{number}")), number, end_at, (50, 1_200)));

@@ -19,7 +19,7 @@ const STOPPED_CLOCK_EVERY: Duration = Duration::from_millis(100);
 /// The number of starts in a crash loop.
 const CRASH_LOOP_MAX: u64 = 6;
 /// How long a scan is held up between two ranges at most, in milliseconds.
-const SCAN_MILLIS_MAX: f64 = 400.0;
+const SCAN_MILLIS_MAX: u64 = 400;
 
 impl World {
     /// Starts a task for each switch that is on.
@@ -144,10 +144,10 @@ impl World {
         ScanHook::new(move |_, _| {
             let mut dice = dice.lock().unwrap_or_else(PoisonError::into_inner);
             let millis =
-                weather.strikes(Fault::SlowScan, &mut dice).then(|| dice.spread(1.0, SCAN_MILLIS_MAX));
+                weather.strikes(Fault::SlowScan, &mut dice).then(|| dice.between(1, SCAN_MILLIS_MAX));
             async move {
                 if let Some(millis) = millis {
-                    sleep(Duration::from_millis(millis as u64)).await;
+                    sleep(Duration::from_millis(millis)).await;
                 }
             }
         })
