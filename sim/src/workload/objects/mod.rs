@@ -42,7 +42,8 @@ use crate::client::{Asked, Client, NoAnswer};
 use crate::world::{World, until_some};
 
 const BUCKET: &str = "objects";
-/// Names that change. Some of them have a part in front of a slash in common.
+/// Names that change. Some of them have a part in front of a slash in common. The last one is overwritten more often than
+/// the others (`overwritten.rs`).
 const CHANGING: [&str; 6] = ["a/1", "a/2", "b", "b/1", "c", "b/2"];
 /// Names that last, between the others.
 const LASTING: [&str; 5] = ["a/0", "a/11", "b/0", "bb", "d/0"];

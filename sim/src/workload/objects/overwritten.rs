@@ -1,7 +1,8 @@
-//! A large object that one client overwrites without a pause, and reads after each try.
+//! A large object that one client overwrites again and again, and reads after each try.
 //!
-//! Each overwrite takes the blob of the object before it. If a process loses its database meanwhile, the overwrite may
-//! never take effect. Then the object before it must still have all its bytes.
+//! When an overwrite is made, the blob of the object before it loses a user, and its bytes may be deleted. If a process
+//! loses its database meanwhile, the overwrite may never take effect. Then the object before it must still have all its
+//! bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
