@@ -84,9 +84,9 @@ pub enum Verdict {
 }
 
 /// The most operations on one key that are judged.
-const OPERATIONS_MAX: usize = 256;
-/// The most states that are tried before the search is given up.
-const STEPS_MAX: usize = 1_000_000;
+const OPERATIONS_MAX: usize = 2_048;
+/// The most states that are tried before the search is given up. Each takes up to 600 bytes.
+const STEPS_MAX: usize = 200_000;
 
 type State = Option<Value>;
 
@@ -113,6 +113,12 @@ impl Operation {
             known => known == told,
         };
         fits.then_some(after)
+    }
+
+    /// Whether the operation can take effect in `after` and not in `before`.
+    fn needs(&self, before: State, after: State) -> bool {
+        let has_effect = |state| self.after(state).is_some_and(|then| self.is_known() || then != state);
+        !has_effect(before) && has_effect(after)
     }
 }
 
@@ -191,18 +197,25 @@ impl<'a> Search<'a> {
         self.operations.iter().enumerate().filter(left).count()
     }
 
-    /// Adds the operations that can come next: those that began before any of the remaining ones ended.
+    /// Adds the operations that can come next: those that began before any of the remaining ones ended. What can come next
+    /// by itself is tried first.
+    ///
+    /// An operation without an answer may take effect at any later time, or never. So it is placed only right before one that
+    /// needs its effect. This loses no order: if the next operation also fits without it, then that operation either overwrites
+    /// the effect, or leaves the value alone, and the effect can come after it.
     fn extend(&mut self, taken: &Taken, state: State) {
-        for index in self.candidates(taken) {
-            let operation = self.operations[index];
-            match operation.after(state) {
-                // An operation without an answer needs no place if it changes nothing.
-                Some(after) if operation.is_known() || after != state => {
-                    self.open.push((taken.with(index), after));
-                }
-                _ => {}
-            }
-        }
+        let candidates = self.candidates(taken);
+        let unknown = candidates.iter().filter(|index| !self.operations[**index].is_known());
+        let needed = unknown.filter_map(|&index| {
+            let after = self.operations[index].after(state)?;
+            let is_needed = candidates.iter().any(|&next| self.operations[next].needs(state, after));
+            (after != state && is_needed).then(|| (taken.with(index), after))
+        });
+        let known = candidates.iter().filter(|index| self.operations[**index].is_known());
+        let known =
+            known.filter_map(|&index| Some((taken.with(index), self.operations[index].after(state)?)));
+        let next: Vec<_> = needed.chain(known).collect();
+        self.open.extend(next);
     }
 
     fn candidates(&self, taken: &Taken) -> Vec<usize> {
