@@ -217,6 +217,12 @@ impl DevFlags {
         Self { object_keys: Some(path.to_owned()), ..Self::default() }
     }
 
+    /// The defaults with `--objects-auth` and tokens whose signatures are not checked.
+    #[cfg(test)]
+    pub(crate) fn with_object_tokens_checked() -> Self {
+        Self { objects_auth: Some(true), oauth: Some("claims-only".to_owned()), ..Self::default() }
+    }
+
     /// These settings; where one is absent, that of `file`.
     pub(super) fn or(self, file: Self) -> Self {
         // --in-memory as a flag counts more than a directory in the file, and a certificate as a flag more than

@@ -67,9 +67,9 @@ impl Secrets {
         // Everything is read before anything is replaced.
         let tokens = self.tokens.as_ref().zip(verifier(&config.oauth)?);
         let object_keys = object_keys(config)?;
-        let development = ObjectKeys::development();
-        if object_keys == development && **self.object_keys.load() != development {
-            bail!("--object-keys is missing; restart the server if the account of development is meant");
+        let is_missing = config.objects.as_ref().is_none_or(|objects| objects.keys.is_none());
+        if is_missing && **self.object_keys.load() != object_keys {
+            bail!("--object-keys is missing; restart the server if that is meant");
         }
         let mut changed = Vec::new();
         if let Some((certificate, files)) = self.certificate.as_ref().zip(tls_files(config)?)
@@ -128,10 +128,13 @@ fn verifier(oauth: &OAuth) -> Result<Option<TokenVerifier>> {
     })
 }
 
-/// The service accounts of objects: those of the file, or the account of development.
+/// The service accounts of objects: those of the file, or the account of development. Everybody knows the token of that
+/// account, so there is none where tokens are checked.
 fn object_keys(config: &Config) -> Result<ObjectKeys> {
-    match config.objects.as_ref().and_then(|objects| objects.keys.as_deref()) {
+    let objects = config.objects.as_ref();
+    match objects.and_then(|objects| objects.keys.as_deref()) {
         Some(path) => ObjectKeys::from_file(path).context("--object-keys"),
+        None if objects.is_some_and(|objects| objects.auth) => Ok(ObjectKeys::default()),
         None => Ok(ObjectKeys::development()),
     }
 }
@@ -238,8 +241,19 @@ mod tests {
         let email = |token: &str| secrets.object_keys.load().email_of_token(token).map(str::to_owned);
         assert_eq!((email("one"), email("two")), (None, Some("a@b".to_owned())));
         secrets.read_again(&DevFlags::default(), true);
+        secrets.read_again(&DevFlags::with_object_tokens_checked(), true);
         std::fs::write(&path, "{").unwrap();
         secrets.read_again(&flags, true);
         assert_eq!(email("two"), Some("a@b".to_owned()));
+    }
+
+    #[test]
+    fn the_token_of_development_is_not_known_where_tokens_are_checked() {
+        let knows = |flags: DevFlags| {
+            let secrets = Secrets::read(&flags.resolve().unwrap()).unwrap();
+            secrets.object_keys.load().email_of_token("shim-token").is_some()
+        };
+        assert!(knows(DevFlags::default()));
+        assert!(!knows(DevFlags::with_object_tokens_checked()));
     }
 }
