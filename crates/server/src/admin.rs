@@ -225,7 +225,7 @@ impl Admin {
         }
         match head.uri.path() {
             "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
-            "/readyz" => self.readiness(),
+            "/readyz" => self.readiness(readiness::Audience::Operators),
             "/metrics" => {
                 let mut response = plain(StatusCode::OK, self.metrics.render(&self.node.statistics()));
                 let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -266,7 +266,7 @@ impl Admin {
         }
         match request.uri().path() {
             "/livez" | "/healthz" => Some(plain(StatusCode::OK, "ok\n")),
-            "/readyz" => Some(self.readiness()),
+            "/readyz" => Some(self.readiness(readiness::Audience::Clients)),
             _ => None,
         }
     }
@@ -358,12 +358,12 @@ impl Admin {
         self.token.as_ref().is_some_and(|token| bool::from(given.as_bytes().ct_eq(token.as_bytes())))
     }
 
-    fn readiness(&self) -> Response<Full<Bytes>> {
+    fn readiness(&self, audience: readiness::Audience) -> Response<Full<Bytes>> {
         let history = self.history.as_ref().and_then(History::trouble);
         let troubles = readiness::troubles(&self.node.statistics(), history);
         let ready = troubles.iter().all(|trouble| trouble.stops.is_none());
         let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        json_response(status, &readiness::answer(ready, &troubles))
+        json_response(status, &readiness::answer(ready, &troubles, audience))
     }
 
     async fn status(&self) -> Value {

@@ -1,9 +1,20 @@
 //! `/readyz`: whether requests are served, and what is wrong.
 //!
-//! Everybody who can connect may read it. So it names ranges and servers by their numbers, and never shows a key.
+//! Everybody who can connect may read it. So it names ranges and servers by their numbers, and never shows a key. The
+//! sentences may name files of the server. Only those who reach the admin endpoint read them; on the ports of tables and
+//! objects the reply says what kind of thing is wrong, and what is not served because of it.
 
 use rangehold_engine::{Statistics, Trouble};
 use serde_json::{Value, json};
+
+/// The port on which a request came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// That of the admin endpoint.
+    Operators,
+    /// Those of tables and objects.
+    Clients,
+}
 
 /// Something that is wrong.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +55,10 @@ fn of_engine(trouble: &Trouble) -> Told {
 }
 
 /// The body of the reply.
-pub(super) fn answer(ready: bool, troubles: &[Told]) -> Value {
-    let told = |told: &Told| json!({ "kind": told.kind, "stops": told.stops, "sentence": told.sentence });
+pub(super) fn answer(ready: bool, troubles: &[Told], audience: Audience) -> Value {
+    let told = |told: &Told| match audience {
+        Audience::Operators => json!({ "kind": told.kind, "stops": told.stops, "sentence": told.sentence }),
+        Audience::Clients => json!({ "kind": told.kind, "stops": told.stops }),
+    };
     json!({ "ready": ready, "troubles": troubles.iter().map(told).collect::<Vec<_>>() })
 }

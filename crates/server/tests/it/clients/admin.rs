@@ -169,10 +169,13 @@ async fn readiness_says_in_sentences_what_is_wrong() {
         (&json!("server"), &json!("reads"))
     );
     assert_eq!(readiness(&service).await.0, 503);
-    // Containers and proxies ask on the port of tables.
-    for (path, status) in [("/readyz", 503), ("/livez", 200)] {
-        assert_eq!(service.send_raw(&Request::new("GET", path, &[], b"")).await.status, status, "{path}");
-    }
+    // Containers and proxies ask on the port of tables. The sentences, which may name files, are not for everybody there.
+    let asked = |path| Request::new("GET", path, &[], b"");
+    assert_eq!(service.send_raw(&asked("/livez")).await.status, 200);
+    let answer = service.send_raw(&asked("/readyz")).await;
+    let told: Value = serde_json::from_str(&answer.body).expect("JSON");
+    let expected = json!({ "ready": false, "troubles": [{ "kind": "server", "stops": "reads" }] });
+    assert_eq!((answer.status, told), (503, expected));
 }
 
 /// The manager's task dies in the middle of a split, as it might because of a bug. Then the range holds its writes,
