@@ -168,16 +168,16 @@ impl TableService {
         });
     }
 
-    /// The service properties of the account, if the account exists.
+    /// The service properties of the account, if the account exists. They are looked for in any case, so that the
+    /// reply does not simply tell a stranger which accounts there are.
     async fn known_properties(
         &self,
         exchange: &Exchange<'_>,
     ) -> Result<Option<properties::ServiceProperties>, Failure> {
         let account = exchange.address.account.as_str();
-        if self.accounts.load().get(account).is_none() {
-            return Ok(None);
-        }
-        self.catalogue(account).service_properties().await.map(Some)
+        let exists = self.accounts.load().get(account).is_some();
+        let properties = self.catalogue(account).service_properties().await?;
+        Ok(exists.then_some(properties))
     }
 }
 

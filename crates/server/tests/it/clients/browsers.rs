@@ -90,6 +90,14 @@ async fn an_account_without_rules_allows_nothing() {
     let page = service.send("GET", "/Tables", &[asked[0]], b"").await;
     assert_eq!((page.status, allowed(&page), page.header("vary")), (200, None, None));
     let unknown = Request::new("OPTIONS", "/nosuchaccount/Tables", &asked, b"");
+    let refused = service.send_raw(&unknown).await;
+    assert_eq!((refused.status, refused.code()), (403, "CorsPreflightFailure"));
+
+    // A stranger does not learn which accounts there are, also while the catalogue cannot be read.
+    let offline = service.order("POST", "/v1/map/offline", r#"{"range":"r1"}"#).await;
+    assert_eq!(offline.status, 200, "{}", offline.body);
+    let known = preflight(&service, &asked).await;
     let unknown = service.send_raw(&unknown).await;
-    assert_eq!((unknown.status, unknown.code()), (403, "CorsPreflightFailure"));
+    assert_eq!((known.status, known.code()), (unknown.status, unknown.code()));
+    assert_eq!(known.status, 503);
 }
