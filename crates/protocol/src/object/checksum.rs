@@ -9,7 +9,7 @@ use md5::Digest as _;
 use md5::digest::common::hazmat::SerializableState as _;
 use serde::{Deserialize, Serialize};
 
-use super::error::{ErrorKind, ObjectError};
+use super::error::{ErrorKind, ObjectError, Particular};
 
 /// The CRC32C (Castagnoli) of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -132,11 +132,14 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// Adds the checksums of one `x-goog-hash` header.
+    /// Adds the checksums of one `x-goog-hash` header. A CRC32C that cannot be read is refused as one that differs, as the
+    /// service does.
     pub fn add_goog_hash(&mut self, header: &str) -> Result<(), ObjectError> {
         for item in header.split(',').map(str::trim).filter(|item| !item.is_empty()) {
             match item.split_once('=') {
-                Some(("crc32c", text)) => self.add_crc32c(text, "x-goog-hash")?,
+                Some(("crc32c", text)) => {
+                    self.crc32c = Some(Crc32c::parse(text).ok_or_else(|| no_crc32c(text))?);
+                }
                 Some(("md5", text)) => self.add_md5(text, "x-goog-hash")?,
                 _ => {
                     let hint = "Write crc32c=... or md5=..., each with base64.";
@@ -182,17 +185,23 @@ impl Announced {
     }
 }
 
-fn mismatch(what: &str, announced: &str, found: &str) -> ObjectError {
+/// The refusal of bytes whose checksum `what` is not the one that the client announced.
+pub fn mismatch(what: &str, announced: &str, found: &str) -> ObjectError {
     let message = format!("Provided {what} \"{announced}\" doesn't match calculated {what} \"{found}\".");
-    ObjectError::new(ErrorKind::WrongChecksum, message)
+    let refused = ObjectError::new(ErrorKind::WrongChecksum, message);
+    if what.eq_ignore_ascii_case("CRC32C") { refused.with(Particular::Crc32c) } else { refused }
 }
 
-/// The value of `x-goog-hash` in a reply.
-pub fn goog_hash(crc32c: Crc32c, md5: Option<Md5>) -> String {
-    match md5 {
-        Some(md5) => format!("crc32c={},md5={}", crc32c.text(), md5.text()),
-        None => format!("crc32c={}", crc32c.text()),
-    }
+/// No bytes have this CRC32C of `x-goog-hash`.
+fn no_crc32c(text: &str) -> ObjectError {
+    let invalid = ObjectError::invalid("x-goog-hash", text, "A CRC32C is base64 of four bytes.");
+    ObjectError { kind: ErrorKind::WrongChecksum, ..invalid }.with(Particular::Crc32c)
+}
+
+/// The values of `x-goog-hash` in a reply: one for each checksum that is known.
+pub fn goog_hashes(crc32c: Crc32c, md5: Option<Md5>) -> impl Iterator<Item = String> {
+    let md5 = md5.map(|md5| format!("md5={}", md5.text()));
+    std::iter::once(format!("crc32c={}", crc32c.text())).chain(md5)
 }
 
 #[cfg(test)]
@@ -225,6 +234,25 @@ mod tests {
         for header in ["crc32c", "sha1=AAAA", "crc32c=!", "md5=AAAA"] {
             assert!(Announced::default().add_goog_hash(header).is_err(), "{header}");
         }
+    }
+
+    #[test]
+    fn a_crc32c_that_cannot_be_read_counts_as_one_that_differs() {
+        let refused = Announced::default().add_goog_hash("crc32c=1234").expect_err("three bytes");
+        assert_eq!(refused.kind, ErrorKind::WrongChecksum);
+        assert_eq!(refused.particular, Some(Particular::Crc32c));
+        assert!(refused.message.contains("1234"), "{refused}");
+        let refused = Announced::default().add_goog_hash("md5=1234").expect_err("three bytes");
+        assert_eq!((refused.kind, refused.particular), (ErrorKind::Invalid, None));
+    }
+
+    #[test]
+    fn checksums_of_a_reply_are_told_one_by_one() {
+        let crc32c = Crc32c::parse("ImIEBA==").expect("a CRC32C");
+        let md5 = Md5::parse("CY9rzUYh03PK3k6DJie09g==").expect("an MD5");
+        let told: Vec<String> = goog_hashes(crc32c, Some(md5)).collect();
+        assert_eq!(told, ["crc32c=ImIEBA==", "md5=CY9rzUYh03PK3k6DJie09g=="]);
+        assert_eq!(goog_hashes(crc32c, None).count(), 1);
     }
 
     proptest! {

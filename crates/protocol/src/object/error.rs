@@ -185,6 +185,17 @@ impl ErrorKind {
     }
 }
 
+/// What a refusal has that others of its kind do not have. Its reply says it to programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Particular {
+    /// The object of which a range was asked for has so many bytes.
+    Size(u64),
+    /// The checksum that differs is a CRC32C.
+    Crc32c,
+    /// The list that ends a multipart upload names no part.
+    NoParts,
+}
+
 /// A refusal of a request about buckets or objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -195,17 +206,25 @@ pub struct ObjectError {
     pub message: String,
     /// The parameter, header or field that was wrong; empty if none was.
     pub location: String,
+    /// What others of its kind do not have.
+    pub particular: Option<Particular>,
 }
 
 impl ObjectError {
     /// A refusal that names no parameter.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), location: String::new() }
+        Self { kind, message: message.into(), location: String::new(), particular: None }
     }
 
     /// The same refusal, which names the parameter, header or field that was wrong.
     pub fn at(mut self, location: impl Into<String>) -> Self {
         self.location = location.into();
+        self
+    }
+
+    /// The same refusal, with what others of its kind do not have.
+    pub fn with(mut self, particular: Particular) -> Self {
+        self.particular = Some(particular);
         self
     }
 
@@ -256,7 +275,7 @@ impl ObjectError {
     /// "Request range not satisfiable": the object of `size` bytes has none of the bytes asked for.
     pub fn range_not_satisfiable(range: &str, size: u64) -> Self {
         let message = format!("Request range not satisfiable: {} of an object of {size} bytes", Shown(range));
-        Self::new(ErrorKind::RangeNotSatisfiable, message).at("Range")
+        Self::new(ErrorKind::RangeNotSatisfiable, message).at("Range").with(Particular::Size(size))
     }
 
     /// Too many changes of one object. The text is that of the real service.
@@ -272,6 +291,14 @@ impl ObjectError {
     /// A stored row cannot be read. `what` says which row and why.
     pub fn damaged(what: impl std::fmt::Display) -> Self {
         Self::new(ErrorKind::Internal, format!("A stored row is damaged: {what}"))
+    }
+
+    /// The word for programs in the XML API.
+    pub const fn xml_code(&self) -> &'static str {
+        match self.particular {
+            Some(Particular::NoParts) => "MalformedCompleteMultipartUploadRequest",
+            _ => self.kind.xml_code(),
+        }
     }
 
     /// The body of the refusal in the JSON API. It is empty for a 304.

@@ -45,6 +45,7 @@ pub mod name;
 pub mod operation;
 pub mod parts;
 pub mod policy;
+pub mod project;
 pub mod request;
 pub mod restored;
 pub mod rewrite;

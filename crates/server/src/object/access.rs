@@ -73,7 +73,7 @@ impl Access {
 }
 
 /// The token of `Authorization: Bearer TOKEN`; `OAuth` is the older word of Google's clients.
-fn bearer(header: &str) -> Option<&str> {
+pub(super) fn bearer(header: &str) -> Option<&str> {
     let (scheme, token) = header.split_once(' ')?;
     (scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("oauth")).then(|| token.trim())
 }

@@ -1,6 +1,6 @@
 //! Access control lists of buckets, of their defaults, and of objects.
 
-use rangehold_protocol::object::acl::{AclEntry, AclParent, Role};
+use rangehold_protocol::object::acl::{AclEntry, AclParent, Role, with_project_number};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
@@ -29,9 +29,11 @@ impl Access {
         let role = || Role::parse(text("role").ok_or_else(|| ObjectError::required("role"))?, for_bucket);
         Ok(match call.operation {
             Op::BucketAclList | Op::DefaultObjectAclList | Op::ObjectAclList => Self::List,
-            Op::BucketAclGet | Op::DefaultObjectAclGet | Op::ObjectAclGet => Self::Get(call.id.clone()),
+            Op::BucketAclGet | Op::DefaultObjectAclGet | Op::ObjectAclGet => {
+                Self::Get(with_project_number(&call.id))
+            }
             Op::BucketAclDelete | Op::DefaultObjectAclDelete | Op::ObjectAclDelete => {
-                Self::Edit(AclEdit::Remove(call.id.clone()))
+                Self::Edit(AclEdit::Remove(with_project_number(&call.id)))
             }
             Op::BucketAclInsert | Op::DefaultObjectAclInsert | Op::ObjectAclInsert => {
                 let entity = text("entity").ok_or_else(|| ObjectError::required("entity"))?;

@@ -11,7 +11,6 @@ use rangehold_protocol::object::bucket::{BodyMode, Bucket, BucketParameters, nex
 use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::Projection;
-use rangehold_protocol::object::limits::PAGE_ITEMS_MAX;
 use rangehold_protocol::object::micros::Micros;
 use serde_json::{Map, Value, json};
 
@@ -84,14 +83,13 @@ impl ObjectService {
 
     pub(super) async fn list_buckets(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
         let projection = exchange.query.projection(Projection::NoAcl)?;
-        let most = exchange.query.number("maxResults")?.filter(|most| *most > 0);
         let after = exchange.parameter("pageToken").map(|token| name_in_token("pageToken", token));
         let select = Select {
             project: self.project(exchange)?,
             prefix: exchange.parameter("prefix").unwrap_or_default(),
             deleted: exchange.query.flag("softDeleted")?,
             after: after.transpose()?,
-            wanted: most.map_or(PAGE_ITEMS_MAX, |most| (most as usize).min(PAGE_ITEMS_MAX)),
+            wanted: exchange.query.page_size("maxResults")?,
         };
         let (buckets, next) = self.selected_buckets(&select, exchange.now.into()).await?;
         let items: Vec<Value> =

@@ -48,6 +48,7 @@ impl ObjectService {
         let mut bucket = self.bucket(&call.bucket).await?;
         check_object(&call.object)?;
         let mut wanted = Composition::read(exchange, &body)?;
+        let projection = exchange.query.projection(Projection::Full)?;
         let deadline = exchange.deadline();
         let target = self.located(&mut bucket, &call.object, Wants::New, deadline).await?;
         for (name, ..) in &mut wanted.sources {
@@ -60,7 +61,7 @@ impl ObjectService {
         for tries in 0..NAMES_CHANGE_TRIES_MAX {
             let id = format!("{}-{tries}", exchange.id);
             if let Some(made) = self.compose_once(exchange, to, &wanted, &id, deadline).await? {
-                return self.object_resource(exchange, &bucket, to.name, &made, Projection::NoAcl);
+                return self.object_resource(exchange, &bucket, to.name, &made, projection);
             }
         }
         Err(Failure::unavailable("The sources are changed again and again. Try again."))

@@ -1,10 +1,13 @@
 //! How the faults of retry tests are carried out.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::grpc::status::kind_of_status;
 use rangehold_protocol::object::request::Api;
 use rangehold_protocol::object::xml;
 use serde_json::json;
@@ -12,20 +15,66 @@ use serde_json::json;
 use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
+use super::payload::Receiver;
 use super::reply::{Content, Pieces, Reply};
-use super::retry_tests::Fault;
+use super::retry_tests::{Fault, Transport, UPLOAD};
+
+/// Whether a request has met a fault at the bytes that it brings. It meets at most one: the next one is left for the
+/// request with which its client tries again.
+#[derive(Default)]
+pub(super) struct FaultMet(bool);
 
 impl ObjectService {
-    /// The fault that a retry test orders for this request. `bytes` is how much of an object an upload brings, counted
-    /// from the object's beginning.
+    /// The fault that a retry test orders for this request. `bytes` are those of an object that an upload is about to
+    /// store, counted from the object's beginning.
     pub(super) fn ordered_fault(
         &self,
         exchange: &Exchange<'_>,
         operation: &str,
-        bytes: Option<u64>,
+        bytes: Option<&Range<u64>>,
     ) -> Option<Fault> {
         let id = exchange.header("x-retry-test-id").filter(|_| self.options.retry_tests)?;
-        self.retry_tests.take(id, operation, bytes)
+        // Only calls of gRPC say how they came.
+        let transport = exchange.head.extensions.get::<Transport>().copied().unwrap_or(Transport::Http);
+        self.retry_tests.take(id, transport, operation, bytes)
+    }
+
+    /// Meets the fault that a retry test orders for `bytes` of an object, which an upload is about to store. It stands still
+    /// here, or the upload has to end with the status that is returned, with so many bytes of the object stored.
+    pub(super) async fn fault_at(
+        &self,
+        exchange: &Exchange<'_>,
+        met: &mut FaultMet,
+        bytes: Range<u64>,
+    ) -> Option<(u16, u64)> {
+        if met.0 {
+            return None;
+        }
+        let fault = self.ordered_fault(exchange, UPLOAD, Some(&bytes))?;
+        met.0 = true;
+        match fault {
+            Fault::StatusAfter(status, after) => Some((status, after)),
+            Fault::Stall(stall, _) => {
+                tokio::time::sleep(stall).await;
+                None
+            }
+            Fault::Status(_) | Fault::Reset | Fault::BrokenStream(_) => None,
+        }
+    }
+
+    /// Takes bytes of an object that comes in one request, and meets the fault that a retry test orders for them.
+    pub(super) async fn take_bytes(
+        &self,
+        exchange: &Exchange<'_>,
+        met: &mut FaultMet,
+        receiver: &mut Receiver,
+        bytes: Bytes,
+    ) -> Result<(), Failure> {
+        let have = receiver.bytes();
+        match self.fault_at(exchange, met, have..have + bytes.len() as u64).await {
+            Some((status, _)) => Err(ordered_failure(status)),
+            None => receiver.take(bytes).await,
+        }
     }
 
     /// Does the work of an operation, or carries a fault out in its place or around it.
@@ -38,6 +87,12 @@ impl ObjectService {
         match self.ordered_fault(exchange, operation, None) {
             None => work.await,
             Some(fault) if fault.is_early() => Ok(fault.spoil(Reply::empty(200), exchange.api)),
+            // A client waits for the head first, so the head is late.
+            Some(Fault::Stall(stall, 0)) => {
+                let done = work.await;
+                tokio::time::sleep(stall).await;
+                done
+            }
             Some(fault) => work.await.map(|reply| fault.spoil(reply, exchange.api)),
         }
     }
@@ -76,6 +131,12 @@ pub(super) fn ordered_error(status: u16, api: Api) -> Reply {
     let detail = json!({ "message": message, "domain": "global", "reason": "backendError" });
     let body = json!({ "error": { "code": status, "message": message, "errors": [detail] } });
     Reply::json(status, body.to_string())
+}
+
+/// The refusal with an ordered status, where there is no reply to put it in.
+pub(super) fn ordered_failure(status: u16) -> Failure {
+    let message = format!("A retry test ordered the error {status}.");
+    Failure(ObjectError::new(kind_of_status(status), message))
 }
 
 /// A reply of which nothing is sent: the connection ends.

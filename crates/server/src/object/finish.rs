@@ -1,7 +1,7 @@
 //! Finishes a reply: the headers that every reply has, and the bodies of errors.
 
 use http::Uri;
-use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::error::{ObjectError, Particular};
 use rangehold_protocol::object::request::{Api, api_of};
 use rangehold_protocol::object::xml;
 use rangehold_protocol::time;
@@ -56,13 +56,17 @@ pub(super) fn refused(error: &ObjectError, speaks: Speaks) -> Reply {
     if status == 304 {
         return Reply::empty(status);
     }
-    let reply = match speaks {
+    let mut reply = match speaks {
         Speaks::Json => Reply::json(status, error.json_body()),
         Speaks::Text => Reply::with_body(status, "text/html; charset=UTF-8", error.message.clone()),
         Speaks::Xml => Reply::with_body(status, "application/xml; charset=UTF-8", xml::error::body(error)),
     };
-    match status {
-        401 => reply.header("WWW-Authenticate", "Bearer realm=\"https://accounts.google.com/\""),
-        _ => reply,
+    if status == 401 {
+        reply.set("WWW-Authenticate", "Bearer realm=\"https://accounts.google.com/\"");
     }
+    if let Some(Particular::Size(size)) = error.particular {
+        // Python's client takes a refusal for an empty object if this says so.
+        reply.set("Content-Range", format!("bytes */{size}"));
+    }
+    reply
 }

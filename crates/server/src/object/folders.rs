@@ -7,7 +7,6 @@ use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::folder::{
     Folder, Make, check_folder, folders_of, no_such_folder, parent_of, with_slash,
 };
-use rangehold_protocol::object::limits::PAGE_ITEMS_MAX;
 use rangehold_protocol::object::list::Position;
 use serde_json::{Value, json};
 
@@ -104,7 +103,7 @@ impl ObjectService {
             "/" => true,
             other => return Err(ObjectError::invalid("delimiter", other, "It must be '/'.").into()),
         };
-        let most = exchange.query.number("pageSize")?.map_or(PAGE_ITEMS_MAX, |size| size as usize);
+        let most = exchange.query.page_size("pageSize")?;
         let after = Some(text("pageToken")).filter(|token| !token.is_empty());
         let after = after.map(Position::parse).transpose()?.map(|position| position.name);
         let begin = || FolderPage {
@@ -112,7 +111,7 @@ impl ObjectService {
             prefix: text("prefix"),
             is_flat,
             after: after.clone(),
-            most: most.clamp(1, PAGE_ITEMS_MAX),
+            most,
             found: Vec::new(),
             has_more: false,
         };

@@ -12,6 +12,7 @@ use rangehold_protocol::object::acl::{AclEntry, Role};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::bucket::policy::{Expr, Policy};
 use rangehold_protocol::object::policy::expression::{Circumstances, Expression};
+use rangehold_protocol::object::project::project_number;
 
 use super::access::Principal;
 
@@ -58,7 +59,7 @@ pub(super) fn has(sender: &Principal, asked: &Asked<'_>, bucket: &Bucket) -> boo
     let by_list = || {
         let role = match bucket.settings.uniform_access() {
             true => None,
-            false => role_in(sender, bucket, &bucket.acl_entries()),
+            false => role_in(sender, &bucket.acl_entries()),
         };
         role.is_some_and(|role| {
             let role = match role {
@@ -115,7 +116,7 @@ impl<'a> Asked<'a> {
 }
 
 /// The strongest role that somebody has in an access control list.
-pub(super) fn role_in(sender: &Principal, bucket: &Bucket, entries: &[AclEntry]) -> Option<Role> {
+pub(super) fn role_in(sender: &Principal, entries: &[AclEntry]) -> Option<Role> {
     let fits = |entity: &str| match (entity, &sender.email) {
         ("allUsers", _) => true,
         ("allAuthenticatedUsers", email) => email.is_some(),
@@ -123,7 +124,9 @@ pub(super) fn role_in(sender: &Principal, bucket: &Bucket, entries: &[AclEntry])
             let domain = email.rsplit('@').next();
             entity.strip_prefix("user-").is_some_and(|user| user == email)
                 || entity.strip_prefix("domain-").is_some_and(|known| Some(known) == domain)
-                || (entity.starts_with("project-owners-") && sender.owns(&bucket.project))
+                || entity.strip_prefix("project-owners-").is_some_and(|number| {
+                    sender.owned.iter().any(|project| project_number(project).to_string() == number)
+                })
         }
         _ => false,
     };
@@ -292,14 +295,16 @@ mod tests {
     }
 
     #[test]
-    fn lists_count_unless_the_bucket_has_uniform_access() {
+    fn the_strongest_role_that_a_list_gives_counts() {
         let entries = [
             AclEntry::new("user-a@b", Role::Reader).unwrap(),
             AclEntry::new("domain-b", Role::Owner).unwrap(),
         ];
-        let bucket = bucket("objectViewer", "user:x@y");
-        assert_eq!(role_in(&sender(Some("a@b"), &[]), &bucket, &entries), Some(Role::Owner));
-        assert_eq!(role_in(&sender(Some("a@c"), &[]), &bucket, &entries), None);
-        assert_eq!(role_in(&sender(None, &[]), &bucket, &entries), None);
+        assert_eq!(role_in(&sender(Some("a@b"), &[]), &entries), Some(Role::Owner));
+        assert_eq!(role_in(&sender(Some("a@c"), &[]), &entries), None);
+        assert_eq!(role_in(&sender(None, &[]), &entries), None);
+        let owners = AclEntry::new("project-owners-q", Role::Owner).unwrap();
+        assert_eq!(role_in(&sender(Some("a@c"), &["q"]), std::slice::from_ref(&owners)), Some(Role::Owner));
+        assert_eq!(role_in(&sender(Some("a@c"), &["p"]), &[owners]), None);
     }
 }

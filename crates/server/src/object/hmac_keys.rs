@@ -8,9 +8,9 @@ use bytes::Bytes;
 use rand::Rng as _;
 use rangehold_map::key::{KIND_PROJECT, ProjectRow};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, Timestamp};
-use rangehold_protocol::object::bucket::project_number;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::micros::Micros;
+use rangehold_protocol::object::project::project_number;
 use rangehold_protocol::object::row::{decode_row, encode_row};
 use rangehold_protocol::object::signed::{ChunkSigner, Claim};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::ObjectService;
 use super::access::Principal;
+use super::buckets::{name_in_token, token_of};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
@@ -128,15 +129,26 @@ impl ObjectService {
         let (email, deleted) =
             (exchange.parameter("serviceAccountEmail"), exchange.query.flag("showDeletedKeys")?);
         let keys = KeyRange::prefix(PartitionPrefix::project(project).as_bytes());
-        let mut items = Vec::new();
-        for (_, id, key) in self.stored_keys(&keys).await? {
-            if (deleted || key.state != State::Deleted) && email.is_none_or(|email| email == key.email) {
-                items.push(key.json(&exchange.base, project, &id));
-            }
-        }
+        let after = exchange.parameter("pageToken");
+        let after = after.map(|token| name_in_token("pageToken", token)).transpose()?;
+        let is_asked_for = |(_, id, key): &(String, String, StoredKey)| {
+            (deleted || key.state != State::Deleted)
+                && email.is_none_or(|email| email == key.email)
+                && after.as_ref().is_none_or(|after| id > after)
+        };
+        let mut found = self.stored_keys(&keys).await?;
+        found.retain(is_asked_for);
+        let wanted = exchange.query.page_size("maxResults")?;
+        let has_more = found.len() > wanted;
+        found.truncate(wanted);
+        let shown = |(_, id, key): &(String, String, StoredKey)| key.json(&exchange.base, project, id);
+        let items: Vec<Value> = found.iter().map(shown).collect();
         let mut reply = json!({ "kind": "storage#hmacKeysMetadata" });
         if !items.is_empty() {
             reply["items"] = items.into();
+        }
+        if let Some((_, last, _)) = found.last().filter(|_| has_more) {
+            reply["nextPageToken"] = token_of(last.clone()).into();
         }
         resource(exchange, reply)
     }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
+use http::Version;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use rangehold_map::blob::BlobUser;
 use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::acl::Acl;
@@ -24,6 +26,7 @@ use super::ObjectService;
 use super::encryption::customer_key;
 use super::exchange::{Exchange, RequestBody, text_of};
 use super::failure::Failure;
+use super::faults::FaultMet;
 use super::located::Wants;
 use super::payload::{Received, Receiver};
 use super::reply::Reply;
@@ -50,9 +53,12 @@ impl ObjectService {
         self.permit_write(exchange, &bucket, &described.name).await?;
         self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
         self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
+        check_length(exchange)?;
         let mut receiver = self.receiver(exchange, &bucket, &described.name);
+        let mut met = FaultMet::default();
         while let Some(piece) = self.piece(exchange, body).await? {
-            receiver.take(piece.hold(piece.bytes.clone())).await?;
+            let bytes = piece.hold(piece.bytes.clone());
+            self.take_bytes(exchange, &mut met, &mut receiver, bytes).await?;
         }
         let received = receiver.finish(&[described.announced]).await?;
         self.insert(exchange, &bucket, described, received).await
@@ -70,6 +76,7 @@ impl ObjectService {
         let boundary = Boundary::from_content_type(content_type, "related").map_err(malformed)?;
         let mut parts = Parts::new(boundary);
         let mut receiving: Option<(Described, Receiver)> = None;
+        let mut met = FaultMet::default();
         while let Some(piece) = self.piece(exchange, body).await? {
             parts.parser.push(piece.bytes.clone());
             while let Some(found) = parts.next()? {
@@ -85,7 +92,7 @@ impl ObjectService {
                     }
                     Found::Media(bytes) => {
                         let (_, receiver) = receiving.as_mut().expect("the part with the bytes has begun");
-                        receiver.take(piece.hold(bytes)).await?;
+                        self.take_bytes(exchange, &mut met, receiver, piece.hold(bytes)).await?;
                     }
                 }
             }
@@ -306,4 +313,17 @@ pub(super) fn announced(
 
 fn malformed(error: MultipartError) -> ObjectError {
     ObjectError::new(ErrorKind::ParseError, error.to_string())
+}
+
+/// Refuses a body of HTTP/1 whose length is not said. The connection reads no byte of such a body, so an object would become
+/// empty.
+pub(super) fn check_length(exchange: &Exchange<'_>) -> Result<(), ObjectError> {
+    let headers = &exchange.head.headers;
+    let is_said = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    if is_said || exchange.head.version > Version::HTTP_11 {
+        return Ok(());
+    }
+    let message =
+        "The request has no Content-Length. Send it, or send the body with 'Transfer-Encoding: chunked'.";
+    Err(ObjectError::new(ErrorKind::LengthRequired, message))
 }

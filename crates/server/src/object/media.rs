@@ -9,6 +9,7 @@ use rangehold_engine::blob::BlobError;
 use rangehold_map::PartitionPrefix;
 use rangehold_map::key::ObjectRow;
 use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::checksum::{Crc32c, Md5, goog_hashes};
 use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::{Content as Stored, Generation};
@@ -281,13 +282,17 @@ fn select(exchange: &Exchange<'_>, generation: &Generation, unpacked: bool) -> R
 pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: bool, api: Api) {
     let settings = &generation.settings;
     let encoding = settings.content_encoding.as_deref();
+    // A browser saves what it gets from the JSON API, and does not show it as a page of the service.
+    let disposition = settings.content_disposition.as_deref().or((api != Api::Xml).then_some("attachment"));
     reply.set("Content-Type", settings.content_type.as_deref().unwrap_or("application/octet-stream"));
     for (name, value) in [
         ("Content-Encoding", encoding.filter(|_| !unpacked)),
         ("Content-Language", settings.content_language.as_deref()),
-        ("Content-Disposition", settings.content_disposition.as_deref()),
+        ("Content-Disposition", disposition),
         ("Cache-Control", settings.cache_control.as_deref()),
         ("Warning", unpacked.then_some("214 UploadServer gunzipped")),
+        // C++'s client looks at this alone.
+        ("X-GUploader-Response-Body-Transformations", unpacked.then_some("gunzipped")),
     ] {
         if let Some(value) = value {
             reply.set(name, value);
@@ -304,11 +309,7 @@ pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: 
 /// The headers that say which generation is stored, and what is known of its bytes.
 pub(super) fn put_stored_headers(reply: &mut Reply, generation: &Generation, api: Api) {
     let encoding = generation.settings.content_encoding.as_deref();
-    let mut hash = format!("crc32c={}", generation.crc32c.text());
-    if let Some(md5) = generation.md5 {
-        hash += &format!(",md5={}", md5.text());
-    }
-    reply.set("x-goog-hash", hash);
+    put_hashes(reply, generation.crc32c, generation.md5, api);
     reply.set("x-goog-generation", generation.id.0.to_string());
     reply.set("x-goog-metageneration", generation.metageneration.to_string());
     reply.set("x-goog-storage-class", generation.storage_class.name());
@@ -320,4 +321,13 @@ pub(super) fn put_stored_headers(reply: &mut Reply, generation: &Generation, api
         _ => generation.etag(),
     };
     reply.set("ETag", etag);
+}
+
+/// The checksums of some bytes: a header for each in the XML API, and one for all in the JSON API.
+pub(super) fn put_hashes(reply: &mut Reply, crc32c: Crc32c, md5: Option<Md5>, api: Api) {
+    let hashes = goog_hashes(crc32c, md5);
+    match api {
+        Api::Xml => hashes.for_each(|hash| reply.set("x-goog-hash", hash)),
+        _ => reply.set("x-goog-hash", hashes.collect::<Vec<_>>().join(",")),
+    }
 }

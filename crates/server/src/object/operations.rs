@@ -102,8 +102,7 @@ impl ObjectService {
             let what = format!("storage.buckets.operations.list with the filter {filter:?}");
             return Err(ObjectError::not_implemented(&what).into());
         }
-        let wanted = exchange.query.number("pageSize")?.map_or(PAGE_ITEMS_MAX, |size| size as usize);
-        let wanted = wanted.clamp(1, PAGE_ITEMS_MAX);
+        let wanted = exchange.query.page_size("pageSize")?;
         let after = exchange.parameter("pageToken").unwrap_or_default();
         if !after.bytes().all(|byte| byte.is_ascii_digit()) {
             let hint = "Send the nextPageToken of the last page.";

@@ -45,12 +45,25 @@ impl ObjectService {
             | Op::ManagedFoldersTestIamPermissions => Ok(()),
             Op::ManagedFoldersInsert
             | Op::ManagedFoldersGet
-            | Op::ManagedFoldersDelete
             | Op::ManagedFoldersUpdate
             | Op::ManagedFoldersGetIamPolicy
             | Op::ManagedFoldersSetIamPolicy => {
                 let bucket = self.bucket(&call.bucket).await?;
                 self.permit_on(exchange, permission_of(call.operation), &bucket, Place::Folder(&call.id))
+            }
+            Op::ManagedFoldersDelete => {
+                let (bucket, place) = (self.bucket(&call.bucket).await?, Place::Folder(&call.id));
+                self.permit_on(exchange, permission_of(call.operation), &bucket, place)?;
+                // What lies in the folder loses the folder's policy, so that is a change of permissions.
+                match exchange.query.flag("allowNonEmpty")? {
+                    true => self.permit_on(
+                        exchange,
+                        permission_of(Op::ManagedFoldersSetIamPolicy),
+                        &bucket,
+                        place,
+                    ),
+                    false => Ok(()),
+                }
             }
             // The id of an upload is a secret of the one that began it.
             Op::ObjectsInsert if exchange.parameter("upload_id").is_some() => Ok(()),
@@ -137,7 +150,7 @@ impl ObjectService {
             let generation = self.generation(bucket, name, exchange.generation()?).await;
             let entries =
                 generation.map(|found| found.acl.entries(bucket.project_number, Some(&found.owner)));
-            let role = entries.ok().and_then(|entries| role_in(sender, bucket, &entries));
+            let role = entries.ok().and_then(|entries| role_in(sender, &entries));
             let allowed = match permission {
                 GET => role.is_some(),
                 "storage.objects.update"

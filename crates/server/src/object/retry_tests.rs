@@ -6,6 +6,7 @@
 //! or around it. When all are carried out, the test is complete.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -26,6 +27,54 @@ const INSTRUCTIONS_MAX: usize = 1_000;
 /// The longest time that an instruction may stall.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
+/// The method whose faults after so many bytes are those of the bytes that the client sends.
+pub(super) const UPLOAD: &str = "storage.objects.insert";
+/// How the names of methods begin that gRPC does not have.
+const NOT_IN_GRPC: [&str; 6] = [
+    "storage.bucket_acl.",
+    "storage.default_object_acl.",
+    "storage.object_acl.",
+    "storage.hmacKey.",
+    "storage.notifications.",
+    "storage.serviceaccount.",
+];
+
+/// How a request comes. A test is met only by requests of its own transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    /// The JSON API or the XML API.
+    Http,
+    /// gRPC.
+    Grpc,
+}
+
+impl Transport {
+    /// Reads the transport of a test; tests of older clients have none.
+    fn parse(text: Option<&str>) -> Result<Self, ObjectError> {
+        match text {
+            None => Ok(Self::Http),
+            Some(http) if http.eq_ignore_ascii_case("HTTP") => Ok(Self::Http),
+            Some(grpc) if grpc.eq_ignore_ascii_case("GRPC") => Ok(Self::Grpc),
+            Some(other) => Err(ObjectError::invalid("transport", other, "Use HTTP or GRPC.")),
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Http => "HTTP",
+            Self::Grpc => "GRPC",
+        }
+    }
+
+    /// Refuses a test of a method that no request of this transport has.
+    fn check(self, method: &str) -> Result<(), ObjectError> {
+        if self == Self::Grpc && NOT_IN_GRPC.iter().any(|prefix| method.starts_with(prefix)) {
+            return Err(ObjectError::not_implemented(&format!("A retry test of {method} over gRPC")));
+        }
+        Ok(())
+    }
+}
+
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -37,7 +86,7 @@ pub(super) enum Fault {
     Reset,
     /// The body of the reply breaks off after so many bytes.
     BrokenStream(u64),
-    /// The reply, or the reading of an upload, stands still for some time after so many bytes.
+    /// The reply, or an upload whose next byte has come, stands still for some time after so many bytes.
     Stall(Duration, u64),
 }
 
@@ -93,7 +142,7 @@ struct Tests {
 }
 
 struct Test {
-    transport: String,
+    transport: Transport,
     /// The instructions of each method that are left, with their texts.
     left: BTreeMap<String, VecDeque<(String, Fault)>>,
 }
@@ -145,8 +194,10 @@ impl RetryTests {
             let message = format!("a test has at most {INSTRUCTIONS_MAX} instructions");
             return Err(ObjectError::new(ErrorKind::Invalid, message));
         }
+        let transport = Transport::parse(ordered.transport.as_deref())?;
         let mut left = BTreeMap::new();
         for (method, texts) in ordered.instructions {
+            transport.check(&method)?;
             let mut faults = VecDeque::new();
             for text in texts {
                 let fault = Fault::parse(&text).ok_or_else(|| {
@@ -156,7 +207,7 @@ impl RetryTests {
             }
             left.insert(method, faults);
         }
-        let test = Test { transport: ordered.transport.unwrap_or_else(|| "HTTP".to_owned()), left };
+        let test = Test { transport, left };
         let shown = test.shown(&id);
         let tests = &mut *self.0.lock();
         tests.order.push_back(id.clone());
@@ -188,20 +239,29 @@ impl RetryTests {
         tests.by_id.remove(id).is_some()
     }
 
-    /// The next instruction of a test for `method`, which counts as carried out from now on.
+    /// The next instruction of a test for a request of `method`, which counts as carried out from now on.
     ///
-    /// An instruction that waits for the bytes of a body is only taken by a request that has them: one with
-    /// `bytes` or more, counted from the beginning of its object.
-    pub(super) fn take(&self, id: &str, method: &str, bytes: Option<u64>) -> Option<Fault> {
+    /// `bytes` are those of an object that are about to be stored, counted from its beginning. With them, only an
+    /// instruction that waits for bytes is taken, and without them only one that does not.
+    pub(super) fn take(
+        &self,
+        id: &str,
+        transport: Transport,
+        method: &str,
+        bytes: Option<&Range<u64>>,
+    ) -> Option<Fault> {
         let tests = &mut *self.0.lock();
-        let left = tests.by_id.get_mut(id)?.left.get_mut(method)?;
+        let test = tests.by_id.get_mut(id).filter(|test| test.transport == transport)?;
+        let left = test.left.get_mut(method)?;
         let (_, fault) = left.front()?;
-        if let Fault::StatusAfter(_, after) = fault
-            && bytes.is_none_or(|bytes| bytes < *after)
-        {
-            return None;
-        }
-        left.pop_front().map(|(_, fault)| fault)
+        let is_due = match (fault, bytes) {
+            (Fault::StatusAfter(_, after), Some(bytes)) => bytes.end >= *after,
+            (Fault::StatusAfter(..), None) => false,
+            (Fault::Stall(_, after), Some(bytes)) => bytes.contains(after),
+            (Fault::Stall(..), None) => method != UPLOAD,
+            (Fault::Status(_) | Fault::Reset | Fault::BrokenStream(_), bytes) => bytes.is_none(),
+        };
+        if is_due { left.pop_front().map(|(_, fault)| fault) } else { None }
     }
 }
 
@@ -214,7 +274,7 @@ impl Test {
         json!({
             "id": id,
             "instructions": Value::Object(instructions.collect()),
-            "transport": self.transport,
+            "transport": self.transport.text(),
             "completed": self.left.values().all(VecDeque::is_empty),
         })
     }
@@ -255,17 +315,47 @@ mod tests {
         let tests = RetryTests::default();
         let body = br#"{"instructions": {"storage.buckets.list": ["return-503", "return-408-after-256K"]}}"#;
         assert_eq!(tests.create("t".to_owned(), body).unwrap()["completed"], false);
-        assert_eq!(tests.take("t", "storage.buckets.get", None), None);
-        assert_eq!(tests.take("t", "storage.buckets.list", None), Some(Fault::Status(503)));
-        assert_eq!(tests.take("t", "storage.buckets.list", Some(1)), None, "there are too few bytes");
+        let take = |method: &str, bytes: Option<Range<u64>>| {
+            assert_eq!(tests.take("t", Transport::Grpc, method, bytes.as_ref()), None);
+            tests.take("t", Transport::Http, method, bytes.as_ref())
+        };
+        assert_eq!(take("storage.buckets.get", None), None);
+        assert_eq!(take("storage.buckets.list", Some(0..1)), None, "it does not wait for bytes");
+        assert_eq!(take("storage.buckets.list", None), Some(Fault::Status(503)));
+        assert_eq!(take("storage.buckets.list", Some(0..1)), None, "there are too few bytes");
         assert_eq!(
             tests.get("t").unwrap()["instructions"]["storage.buckets.list"][0],
             "return-408-after-256K"
         );
-        let taken = tests.take("t", "storage.buckets.list", Some(256 << 10));
+        let taken = take("storage.buckets.list", Some(1..256 << 10));
         assert_eq!(taken, Some(Fault::StatusAfter(408, 256 << 10)));
         assert_eq!(tests.get("t").unwrap()["completed"], true);
         assert!(tests.delete("t") && !tests.delete("t"));
         assert!(tests.get("t").is_none());
+    }
+
+    #[test]
+    fn an_upload_stands_still_where_its_bytes_cross_the_place() {
+        let tests = RetryTests::default();
+        let body = br#"{"instructions": {"storage.objects.insert": ["stall-for-1s-after-2B"]}}"#;
+        tests.create("t".to_owned(), body).unwrap();
+        let take = |bytes: Option<Range<u64>>| tests.take("t", Transport::Http, UPLOAD, bytes.as_ref());
+        for bytes in [None, Some(0..2), Some(3..9)] {
+            assert_eq!(take(bytes.clone()), None, "{bytes:?}");
+        }
+        assert_eq!(take(Some(2..3)), Some(Fault::Stall(Duration::from_secs(1), 2)));
+    }
+
+    #[test]
+    fn a_test_has_a_known_transport_and_methods_of_it() {
+        let tests = RetryTests::default();
+        let create = |method: &str, transport: &str| {
+            let body = json!({"instructions": {method: ["return-503"]}, "transport": transport}).to_string();
+            tests.create("t".to_owned(), body.as_bytes()).map_err(|error| error.kind)
+        };
+        assert_eq!(create("storage.objects.get", "grpc").unwrap()["transport"], "GRPC");
+        assert_eq!(create("storage.objects.get", "QUIC"), Err(ErrorKind::Invalid));
+        assert_eq!(create("storage.hmacKey.list", "GRPC"), Err(ErrorKind::NotImplemented));
+        assert!(create("storage.hmacKey.list", "HTTP").is_ok());
     }
 }

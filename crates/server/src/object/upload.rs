@@ -16,6 +16,7 @@ use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Generation, Projection};
 use rangehold_protocol::object::link::segment;
+use rangehold_protocol::object::request::Api;
 use rangehold_protocol::object::upload::{
     Answer, ContentRange, Progress, Session, Step, UploadKind, told_range,
 };
@@ -25,12 +26,12 @@ use serde_json::Map;
 use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
-use super::faults::ordered_error;
+use super::faults::{FaultMet, ordered_error};
 use super::insert::{Described, announced, described};
 use super::located::Wants;
+use super::media::put_stored_headers;
 use super::payload::Receiver;
 use super::reply::Reply;
-use super::retry_tests::Fault;
 use crate::limits::UPLOAD_SAVED_EACH_BYTES;
 
 /// An upload that a request names.
@@ -143,6 +144,12 @@ impl ObjectService {
         };
         let reply = match done {
             Done::Saved(bytes) => told(exchange, bytes),
+            // The XML API answers as a `PUT` of the whole object does.
+            Done::Finished(made) if exchange.api == Api::Xml => {
+                let mut reply = Reply::empty(200);
+                put_stored_headers(&mut reply, &made, Api::Xml);
+                reply
+            }
             Done::Finished(made) => {
                 self.object_resource(exchange, &bucket, &name, &made, Projection::NoAcl)?
             }
@@ -240,13 +247,7 @@ impl ObjectService {
         let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload: upload.id.to_owned() };
         let (blobs, meter) = (self.blobs.clone(), self.meter(bucket));
         let mut receiver = Receiver::resume(blobs, user, meter, &session.progress).await?;
-        let ends_at = declared(exchange, body)
-            .map(|length| session.progress.bytes + length.saturating_sub(incoming.skip));
-        let fault = self.ordered_fault(exchange, "storage.objects.insert", ends_at);
-        let stops_at = match fault {
-            Some(Fault::StatusAfter(_, bytes)) => bytes,
-            _ => incoming.ends.unwrap_or(u64::MAX),
-        };
+        let (ends_at, mut met) = (incoming.ends.unwrap_or(u64::MAX), FaultMet::default());
         let (mut skip, mut saved) = (incoming.skip, session.progress.bytes);
         loop {
             let piece = match self.piece(exchange, body).await {
@@ -262,11 +263,14 @@ impl ObjectService {
             let known = skip.min(piece.bytes.len() as u64);
             skip -= known;
             let bytes = piece.hold(piece.bytes.slice(known as usize..));
-            let room = usize::try_from(stops_at.saturating_sub(receiver.bytes())).unwrap_or(usize::MAX);
-            let counted = bytes.slice(..bytes.len().min(room));
+            let have = receiver.bytes();
+            let room = ends_at.saturating_sub(have).min(bytes.len() as u64);
+            let fault = self.fault_at(exchange, &mut met, have..have + room).await;
+            let taken = fault.map_or(room, |(_, after)| room.min(after.saturating_sub(have)));
+            let counted = bytes.slice(..taken as usize);
             receiver.pass_over(piece.bytes.len() - counted.len());
             receiver.take(counted).await?;
-            if let (Some(Fault::StatusAfter(status, _)), true) = (fault, receiver.bytes() >= stops_at) {
+            if let Some((status, _)) = fault {
                 self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
                 return Ok(Done::Spoiled(status));
             }

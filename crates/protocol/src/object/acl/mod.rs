@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ObjectError;
 use super::limits::ACL_ENTRIES_MAX;
+use super::project::project_number;
 
 pub use self::json::AclParent;
 
@@ -62,7 +63,7 @@ impl AclEntry {
     /// A line of a list. Fails if the entity does not have one of the known forms.
     pub fn new(entity: &str, role: Role) -> Result<Self, ObjectError> {
         check_entity(entity)?;
-        Ok(Self { entity: entity.to_owned(), role })
+        Ok(Self { entity: with_project_number(entity), role })
     }
 
     fn of(entity: impl Into<String>, role: Role) -> Self {
@@ -72,6 +73,18 @@ impl AclEntry {
     /// Whether the entity is everybody, which public access prevention forbids.
     pub fn is_public(&self) -> bool {
         matches!(self.entity.as_str(), "allUsers" | "allAuthenticatedUsers")
+    }
+}
+
+/// The entity as lists have it: a team of a project that is named by its id is named by its number, as the real service
+/// translates it.
+pub fn with_project_number(entity: &str) -> String {
+    let team = entity.strip_prefix("project-").and_then(|rest| rest.split_once('-'));
+    match team {
+        Some((team @ ("owners" | "editors" | "viewers"), project)) => {
+            format!("project-{team}-{}", project_number(project))
+        }
+        _ => entity.to_owned(),
     }
 }
 
@@ -186,7 +199,12 @@ impl Acl {
             Self::Predefined(named) => named.others(project_number),
         };
         let own = owner.filter(|owner| named.iter().all(|entry| entry.entity != *owner));
-        named.into_iter().chain(own.map(|owner| AclEntry::of(owner, Role::Owner))).collect()
+        let own = own.map(|owner| AclEntry::of(owner, Role::Owner));
+        // Clients compare the order too: the teams of the project stand before the owner, and all others behind.
+        match self {
+            Self::Predefined(Predefined::ProjectPrivate) => named.into_iter().chain(own).collect(),
+            _ => own.into_iter().chain(named).collect(),
+        }
     }
 
     /// Whether everybody is among the entities.
@@ -268,6 +286,10 @@ mod tests {
         );
         assert_eq!(entities(acl.entries(7, Some("project-owners-7"))).len(), 3);
         assert_eq!(entities(Acl::Predefined(Predefined::Private).entries(7, Some("user-a@b"))).len(), 1);
+        assert_eq!(
+            entities(Acl::Predefined(Predefined::PublicRead).entries(7, Some("user-a@b"))),
+            ["user-a@b OWNER", "allUsers READER"]
+        );
     }
 
     #[test]
@@ -279,6 +301,12 @@ mod tests {
         assert_eq!(with.entries(7, None).len(), 2);
         let without = with.without("allUsers", 7, None).expect("it was there");
         assert_eq!(without.without("allUsers", 7, None), None);
+        let team = |project: &str| {
+            let line = AclEntry::new(&format!("project-viewers-{project}"), Role::Reader);
+            line.expect("a known entity").entity
+        };
+        assert_eq!(team("17"), "project-viewers-17");
+        assert_eq!(team("my-project"), format!("project-viewers-{}", project_number("my-project")));
         for entity in ["", "user-", "project-x-1", "everybody", "project-owners-"] {
             assert!(AclEntry::new(entity, Role::Reader).is_err(), "{entity}");
         }

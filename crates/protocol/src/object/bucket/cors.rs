@@ -19,11 +19,17 @@ pub struct CorsRule {
 impl CorsRule {
     /// Whether the rule lets a page of `origin` send requests with `method`.
     pub fn allows(&self, origin: &str, method: &str) -> bool {
-        let has = |list: &[String], value: &str| {
-            list.iter().any(|item| item == "*" || item.eq_ignore_ascii_case(value))
-        };
-        has(&self.origin, origin) && has(&self.method, method)
+        self.names(origin) && has(&self.method, method)
     }
+
+    /// Whether the rule lets a page of `origin` send any requests.
+    pub fn names(&self, origin: &str) -> bool {
+        has(&self.origin, origin)
+    }
+}
+
+fn has(list: &[String], value: &str) -> bool {
+    list.iter().any(|item| item == "*" || item.eq_ignore_ascii_case(value))
 }
 
 /// The first of `rules` that lets a page of `origin` send requests with `method`.

@@ -21,9 +21,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::acl::{Acl, Predefined};
+use super::condition::Seen;
 use super::error::{ErrorKind, ObjectError};
 use super::micros::Micros;
 use super::name::check_bucket;
+use super::project::project_number;
 use super::row::{append, decode_rest, decode_row, decode_row_and_rest, encode_row};
 use super::storage_class::StorageClass;
 
@@ -82,6 +84,14 @@ pub struct ManagedFolder {
     pub updated: Micros,
     /// How often it was written.
     pub metageneration: u64,
+}
+
+impl ManagedFolder {
+    /// What conditions on a managed folder look at. It has no generation.
+    pub fn seen(&self) -> Seen {
+        let metageneration = self.metageneration;
+        Seen { generation: 0, metageneration, tag: metageneration.to_string(), xml_tag: None }
+    }
 }
 
 /// The parameters of an insert, patch or update of a bucket.
@@ -203,15 +213,22 @@ impl Bucket {
         let acl = parameters.acl.map(Acl::Predefined).or(listed("acl", true)?);
         let default_object_acl = parameters.default_object_acl.map(Acl::Predefined);
         let default_object_acl = default_object_acl.or(listed("defaultObjectAcl", false)?);
-        if acl.is_some() || default_object_acl.is_some() {
-            self.check_lists_in_use()?;
-        }
-        for list in acl.iter().chain(&default_object_acl) {
-            self.check_public(list)?;
-        }
+        let (acl, default_object_acl) = (self.settable(acl)?, self.settable(default_object_acl)?);
         self.acl = acl.unwrap_or_else(|| self.acl.clone());
         self.default_object_acl = default_object_acl.unwrap_or_else(|| self.default_object_acl.clone());
         Ok(())
+    }
+
+    /// The list that a request sets, if it sets one. With uniform access an empty list sets nothing, because clients send empty
+    /// lists when they switch that on, and any other list is refused.
+    pub fn settable(&self, list: Option<Acl>) -> Result<Option<Acl>, ObjectError> {
+        let is_empty = matches!(&list, Some(Acl::Listed(lines)) if lines.is_empty());
+        let Some(list) = list.filter(|_| !(is_empty && self.settings.uniform_access())) else {
+            return Ok(None);
+        };
+        self.check_lists_in_use()?;
+        self.check_public(&list)?;
+        Ok(Some(list))
     }
 
     /// Fails if the bucket has uniform access: access control lists can neither be read nor written then.
@@ -307,21 +324,6 @@ impl Bucket {
 pub fn next_id(last: Option<&[u8]>) -> Result<(BucketId, Vec<u8>), ObjectError> {
     let last: u64 = last.map_or(Ok(0), |row| decode_row("the id of the last bucket", row))?;
     Ok((BucketId(last + 1), encode_row(&(last + 1))))
-}
-
-/// A number for a project, always the same: the digits of its id if it is a number, else one made from its letters.
-pub fn project_number(project: &str) -> u64 {
-    project.parse().unwrap_or_else(|_| {
-        // Twelve digits, as the real ones have.
-        100_000_000_000 + fnv1a(project) % 900_000_000_000
-    })
-}
-
-/// The 64-bit hash FNV-1a.
-fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    })
 }
 
 #[cfg(test)]

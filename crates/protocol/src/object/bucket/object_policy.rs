@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::Bucket;
 use super::policy::Sent;
-use super::{Bucket, project_number};
 use crate::object::acl::{AclEntry, Role};
 use crate::object::error::ObjectError;
 use crate::object::merge::typed;
+use crate::object::project::project_number;
 
 /// The roles of an object's policy, and the roles of its list that say the same.
 const OBJECT_ROLES: [(&str, Role); 2] =

@@ -116,7 +116,10 @@ fn uniform_access_puts_lists_out_of_use_and_keeps_them() {
     assert_eq!(iam["bucketPolicyOnly"], iam["uniformBucketLevelAccess"]);
     assert_eq!(iam["uniformBucketLevelAccess"]["lockedTime"], "2024-02-12T22:13:20.123456Z");
     assert_eq!(status(on.check_lists_in_use()), 400);
-    assert_eq!(status(patch(&on, json!({"acl": []}), 1)), 400);
+    let list = json!({"acl": [{"entity": "allUsers", "role": "READER"}]});
+    assert_eq!(status(patch(&on, list, 1)), 400);
+    let emptied = patch(&on, json!({"acl": [], "defaultObjectAcl": []}), 1).expect("it changes nothing");
+    assert_eq!((&emptied.acl, &emptied.default_object_acl), (&on.acl, &on.default_object_acl));
     assert!(on.json("http://h", Projection::Full).get("acl").is_none());
     let off = patch(&on, uniform(false), 5).expect("it is not yet locked");
     assert_eq!(off.acl, bucket.acl);

@@ -25,16 +25,26 @@ fn bucket_of(mut resource: Value, seen: &Seen) -> Result<Bucket, ObjectError> {
     if !project.is_empty() {
         bucket.project = format!("projects/{project}");
     }
+    if let Some(logging) = &mut bucket.logging
+        && !logging.log_bucket.is_empty()
+    {
+        logging.log_bucket = bucket_name(&logging.log_bucket);
+    }
     Ok(bucket)
 }
 
-/// What a client may set on a bucket. Names, numbers and times in the message are the server's own.
-fn settings(bucket: &Bucket) -> Map<String, Value> {
+/// What a client may set on a bucket. Names, numbers and times in the message are the server's own. Fails if the bucket that
+/// takes the logs is not named as messages name buckets.
+fn settings(bucket: &Bucket) -> Result<Map<String, Value>, ObjectError> {
     let mut settings = members(bucket);
     for own in ["name", "bucketId", "project", "etag", "metageneration", "timeCreated", "updated", "owner"] {
         settings.remove(own);
     }
-    settings
+    let logging = settings.get_mut("logging").and_then(|logging| logging.get_mut("logBucket"));
+    if let (Some(member), Some(logging)) = (logging, &bucket.logging) {
+        *member = bucket_in("bucket.logging.log_bucket", &logging.log_bucket)?.into();
+    }
+    Ok(settings)
 }
 
 impl Ask for CreateBucketRequest {
@@ -48,7 +58,7 @@ impl Ask for CreateBucketRequest {
             "_" => project_in("bucket.project", &bucket.project)?,
             project => project,
         };
-        let mut body = settings(bucket);
+        let mut body = settings(bucket)?;
         body.insert("name".to_owned(), self.bucket_id.as_str().into());
         Ok(JsonCall::new(Operation::BucketsInsert)
             .text("project", project)
@@ -107,8 +117,9 @@ impl Ask for UpdateBucketRequest {
         let bucket = self.bucket.as_ref().ok_or_else(|| ObjectError::required("bucket"))?;
         let name = bucket_in("bucket.name", &bucket.name)?;
         let conditions = [None, None, self.if_metageneration_match, self.if_metageneration_not_match];
-        let (operation, body, whole) = match masked(self.update_mask.as_ref(), &settings(bucket))? {
-            Masked::All => (Operation::BucketsUpdate, settings(bucket), Vec::new()),
+        let settings = settings(bucket)?;
+        let (operation, body, whole) = match masked(self.update_mask.as_ref(), &settings)? {
+            Masked::All => (Operation::BucketsUpdate, settings, Vec::new()),
             Masked::Some(patch, whole) => (Operation::BucketsPatch, patch, whole),
         };
         let call = JsonCall::on_bucket(operation, name)

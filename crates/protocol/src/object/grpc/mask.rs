@@ -119,7 +119,7 @@ fn camel(field: &str) -> String {
 /// Which fields a reply has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Names in JSON of the members that it has; `None` for all.
+    /// Names in JSON of the members that it has, and paths of single checksums; `None` for all.
     members: Option<Vec<String>>,
     /// Whether it has lists and owners.
     in_full: bool,
@@ -129,8 +129,7 @@ impl Seen {
     /// Reads a mask. Without one a reply has everything but access control lists and owners, with `*` also those.
     pub(super) fn of(mask: Option<&FieldMask>) -> Self {
         let Some(mask) = mask.filter(|mask| !mask.paths.is_empty()) else { return Self::default() };
-        let top = |path: &String| json_name(path.split('.').next().unwrap_or_default(), None);
-        let members: Vec<String> = mask.paths.iter().map(top).collect();
+        let members: Vec<String> = mask.paths.iter().map(|path| seen_name(path)).collect();
         if members.iter().any(|member| member == "*") {
             return Self { members: None, in_full: true };
         }
@@ -146,14 +145,29 @@ impl Seen {
 
     /// Removes what is not asked for.
     pub(super) fn prune(&self, resource: &mut Value) {
-        if let (Some(members), Value::Object(found)) = (&self.members, resource) {
-            found.retain(|name, _| {
-                let name = if matches!(name.as_str(), "crc32c" | "md5Hash") { "checksums" } else { name };
-                members
-                    .iter()
-                    .any(|member| member == name || (member == "project" && name == "projectNumber"))
+        if let Value::Object(found) = resource {
+            found.retain(|name, _| match name.as_str() {
+                "crc32c" => self.has("checksums") || self.has("checksums.crc32c"),
+                "md5Hash" => self.has("checksums") || self.has("checksums.md5_hash"),
+                "projectNumber" => self.has("project"),
+                name => self.has(name),
             });
         }
+    }
+
+    /// Whether it has a member.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.members.as_ref().is_none_or(|members| members.iter().any(|member| member == name))
+    }
+}
+
+/// What a path asks for: a member, by its name in JSON. The checksums are one field in messages and two members in JSON, so the
+/// path of one of them stays whole.
+fn seen_name(path: &str) -> String {
+    match path.split_once('.') {
+        Some(("checksums", _)) => path.to_owned(),
+        Some((field, _)) => json_name(field, None),
+        None => json_name(path, None),
     }
 }
 
@@ -193,9 +207,17 @@ mod tests {
 
     #[test]
     fn a_reply_has_the_fields_of_its_mask() {
-        let mut resource = json!({"name": "o", "size": "1", "crc32c": "x", "updated": "t"});
-        Seen::of(Some(&mask(&["name", "checksums.crc32c", "update_time"]))).prune(&mut resource);
-        assert_eq!(resource, json!({"name": "o", "crc32c": "x", "updated": "t"}));
+        let resource = json!({"name": "o", "size": "1", "crc32c": "x", "md5Hash": "y", "updated": "t"});
+        for (paths, expected) in [
+            (&["name", "update_time"][..], json!({"name": "o", "updated": "t"})),
+            (&["checksums.crc32c"][..], json!({"crc32c": "x"})),
+            (&["checksums.md5_hash"][..], json!({"md5Hash": "y"})),
+            (&["checksums"][..], json!({"crc32c": "x", "md5Hash": "y"})),
+        ] {
+            let mut seen = resource.clone();
+            Seen::of(Some(&mask(paths))).prune(&mut seen);
+            assert_eq!(seen, expected, "{paths:?}");
+        }
         assert_eq!(Seen::of(Some(&mask(&["*"]))).projection(), "full");
         assert_eq!(Seen::of(None).projection(), "noAcl");
     }

@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
+use prost::Message;
+
 use super::call::{Ask, JsonCall, JsonReply};
 use super::limits::CHUNK_BYTES_MAX;
 use super::messages::{
-    BidiReadObjectSpec, CancelResumableWriteRequest, CancelResumableWriteResponse, ChecksummedData,
-    CommonObjectRequestParams, ObjectChecksums, QueryWriteStatusRequest, QueryWriteStatusResponse,
-    ReadObjectRequest, StartResumableWriteRequest, StartResumableWriteResponse, WriteObjectSpec,
-    query_write_status_response,
+    Any, BidiReadObjectError, BidiReadObjectSpec, CancelResumableWriteRequest, CancelResumableWriteResponse,
+    ChecksummedData, CommonObjectRequestParams, ObjectChecksums, QueryWriteStatusRequest,
+    QueryWriteStatusResponse, ReadObjectRequest, ReadRangeError, StartResumableWriteRequest,
+    StartResumableWriteResponse, Status, WriteObjectSpec, query_write_status_response,
 };
 use super::name::{bucket_in, upload_in, upload_name};
 use super::object::{object_of, settings};
+use super::status::code_of;
 use crate::object::checksum::{Announced, Crc32c, Md5};
 use crate::object::error::{ErrorKind, ObjectError};
 use crate::object::limits::OBJECT_BYTES_MAX;
@@ -160,6 +163,18 @@ pub fn read_range(offset: i64, limit: i64, size: u64) -> Result<Range<u64>, Obje
         Ok(limit) => Ok(begin..begin.saturating_add(limit).min(size)),
         Err(_) => Err(ObjectError::range_not_satisfiable(&shown(), size)),
     }
+}
+
+/// The status of a stream of ranges that ends because the range `read_id` cannot be read. Its details name the range.
+pub fn range_refused(read_id: i64, error: &ObjectError) -> Status {
+    let (code, message) = (code_of(error.kind) as i32, error.message.clone());
+    let status = Status { code, message, details: Vec::new() };
+    let refused = ReadRangeError { read_id, status: Some(status.clone()) };
+    let detail = Any {
+        type_url: "type.googleapis.com/google.storage.v2.BidiReadObjectError".to_owned(),
+        value: BidiReadObjectError { read_range_errors: vec![refused] }.encode_to_vec().into(),
+    };
+    Status { details: vec![detail], ..status }
 }
 
 /// Bytes with their checksum.

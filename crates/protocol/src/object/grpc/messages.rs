@@ -288,6 +288,18 @@ pub struct BidiReadObjectResponse {
     #[prost(message, optional, tag = "7")]
     pub read_handle: ::core::option::Option<BidiReadHandle>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BidiReadObjectError {
+    #[prost(message, repeated, tag = "1")]
+    pub read_range_errors: ::prost::alloc::vec::Vec<ReadRangeError>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReadRangeError {
+    #[prost(int64, tag = "1")]
+    pub read_id: i64,
+    #[prost(message, optional, tag = "2")]
+    pub status: ::core::option::Option<Status>,
+}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReadRange {
     #[prost(int64, tag = "1")]

@@ -30,6 +30,7 @@ pub mod status;
 
 pub use self::call::{Ask, JsonCall, JsonReply};
 pub use self::media::{
-    announced, check_data, checksummed, on_upload, open_call, read_call, read_range, write_call,
+    announced, check_data, checksummed, on_upload, open_call, range_refused, read_call, read_range,
+    write_call,
 };
 pub use self::object::object_of;

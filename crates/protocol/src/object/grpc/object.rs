@@ -42,6 +42,10 @@ pub fn object_of(resource: Value) -> Result<Object, ObjectError> {
 fn seen_object(mut resource: Value, seen: &Seen) -> Result<Object, ObjectError> {
     seen.prune(&mut resource);
     let mut object: Object = message(resource)?;
+    // The JSON API leaves out a hold that nobody has set, and gRPC does not.
+    if seen.has("eventBasedHold") {
+        object.event_based_hold.get_or_insert(false);
+    }
     if !object.bucket.is_empty() {
         object.bucket = bucket_name(&object.bucket);
     }
@@ -207,6 +211,7 @@ impl Ask for ComposeObjectRequest {
         Ok(JsonCall::on_object(Operation::ObjectsCompose, bucket, &target.name)?
             .conditions([self.if_generation_match, None, self.if_metageneration_match, None])
             .text("destinationPredefinedAcl", &self.destination_predefined_acl)
+            .text("projection", "noAcl")
             .text("kmsKeyName", &self.kms_key)
             .key(self.common_object_request_params.as_ref())
             .with_body(body))

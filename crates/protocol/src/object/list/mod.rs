@@ -37,8 +37,9 @@ use rangehold_map::key::{
 use super::error::ObjectError;
 use super::generation::{Generation, Head, Heads, Intent, State};
 use super::glob::Glob;
-use super::limits::{PAGE_ITEMS_MAX, PAGE_ROWS_MAX, STEPS_BEFORE_SEEK};
+use super::limits::{PAGE_ROWS_MAX, STEPS_BEFORE_SEEK};
 use super::micros::Micros;
+use super::request::page_size;
 
 pub use self::filter::Filter;
 pub use self::json::JsonPage;
@@ -118,7 +119,7 @@ impl ListRequest {
             shown,
             glob: glob.transpose()?,
             filter: Filter::parse(get("filter").unwrap_or_default())?,
-            max_results: max_results(get("maxResults"))?,
+            max_results: page_size("maxResults", get("maxResults"))?,
             position: token.map(Position::parse).transpose()?,
         })
     }
@@ -163,17 +164,6 @@ fn end_of(prefix: Vec<u8>) -> Vec<u8> {
 
 fn invalid_glob(why: &str) -> ObjectError {
     ObjectError::new(super::error::ErrorKind::Invalid, why).at("matchGlob")
-}
-
-/// Reads `maxResults`. More than a page can have means as many as it can have, and 0 means that the client leaves the number
-/// to the service.
-fn max_results(text: Option<&str>) -> Result<usize, ObjectError> {
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(PAGE_ITEMS_MAX) };
-    match text.parse::<usize>() {
-        Ok(0) => Ok(PAGE_ITEMS_MAX),
-        Ok(number) => Ok(number.min(PAGE_ITEMS_MAX)),
-        Err(_) => Err(ObjectError::invalid("maxResults", text, "Write a whole number from 0.")),
-    }
 }
 
 /// What a listing wants next.

@@ -17,7 +17,7 @@ mod operation;
 mod query;
 
 pub use self::operation::{Call, Operation};
-pub use self::query::Query;
+pub use self::query::{Query, page_size};
 
 use super::error::{ErrorKind, ObjectError};
 

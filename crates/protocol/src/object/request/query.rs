@@ -6,6 +6,10 @@ use crate::object::acl::Predefined;
 use crate::object::condition::{Conditions, Tags};
 use crate::object::error::ObjectError;
 use crate::object::generation::Projection;
+use crate::object::limits::PAGE_ITEMS_MAX;
+
+/// What is said of a number that cannot be read. Google's client for Java looks for the first two words.
+const NO_NUMBER: &str = "Invalid argument: write a whole number from 0.";
 
 /// Query parameters, decoded, in the order in which they came. Names are case-sensitive.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -63,10 +67,13 @@ impl Query {
 
     /// A parameter that is a whole number from 0.
     pub fn number(&self, name: &str) -> Result<Option<u64>, ObjectError> {
-        let parse = |value: &str| {
-            value.parse().map_err(|_| ObjectError::invalid(name, value, "Write a whole number from 0."))
-        };
+        let parse = |value: &str| value.parse().map_err(|_| ObjectError::invalid(name, value, NO_NUMBER));
         self.get(name).filter(|value| !value.is_empty()).map(parse).transpose()
+    }
+
+    /// The parameter that says how many items a page may have: see [`page_size`].
+    pub fn page_size(&self, name: &str) -> Result<usize, ObjectError> {
+        page_size(name, self.get(name))
     }
 
     /// A parameter that is `true` or `false`; `false` if it is absent.
@@ -120,6 +127,17 @@ impl Query {
     pub fn predefined(&self, name: &str, for_bucket: bool) -> Result<Option<Predefined>, ObjectError> {
         let text = self.get(name).filter(|text| !text.is_empty());
         text.map(|text| Predefined::parse(name, text, for_bucket)).transpose()
+    }
+}
+
+/// Reads the parameter `name`, which says how many items a page may have. More than a page can have means as many as it can
+/// have, and 0 means that the client leaves the number to the service.
+pub fn page_size(name: &str, text: Option<&str>) -> Result<usize, ObjectError> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(PAGE_ITEMS_MAX) };
+    match text.parse::<usize>() {
+        Ok(0) => Ok(PAGE_ITEMS_MAX),
+        Ok(number) => Ok(number.min(PAGE_ITEMS_MAX)),
+        Err(_) => Err(ObjectError::invalid(name, text, NO_NUMBER)),
     }
 }
 

@@ -102,9 +102,7 @@ impl Change<'_> {
                 };
                 let listed = body.get("acl").filter(|acl| !acl.is_null());
                 let listed = listed.map(|acl| Acl::from_json(acl, false)).transpose()?;
-                if let Some(acl) = acl.map(Acl::Predefined).or(listed) {
-                    bucket.check_lists_in_use()?;
-                    bucket.check_public(&acl)?;
+                if let Some(acl) = bucket.settable(acl.map(Acl::Predefined).or(listed))? {
                     generation.acl = acl;
                 }
                 generation.change_settings(settings, may_override, bucket.has_object_retention(), now)

@@ -129,11 +129,8 @@ impl Create<'_> {
         if let Some(retention) = settings.retention {
             check_new_retention(bucket, retention.retain_until_time, now)?;
         }
-        if let Some(acl) = &draft.acl {
-            bucket.check_lists_in_use()?;
-            bucket.check_public(acl)?;
-        }
-        let acl = draft.acl.as_ref().unwrap_or(&bucket.default_object_acl).clone();
+        let acl = bucket.settable(draft.acl.clone())?;
+        let acl = acl.unwrap_or_else(|| bucket.default_object_acl.clone());
         let generation = Generation {
             id: ObjectGeneration::of(stamp),
             metageneration: 1,

@@ -235,7 +235,9 @@ fn lists_cannot_be_written_under_uniform_access() {
     let uniform = json!({"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": true}}});
     let mut store = Store::new(uniform);
     store.create(&any(), None).expect("created");
-    assert_eq!(store.patch(None, json!({"acl": []})).map(drop), Err(400));
+    let list = json!({"acl": [{"entity": "user-a@b", "role": "READER"}]});
+    assert_eq!(store.patch(None, list).map(drop), Err(400));
+    assert_eq!(store.patch(None, json!({"acl": []})).map(drop), Ok(()));
     let mut store = Store::new(json!({"iamConfiguration": {"publicAccessPrevention": "enforced"}}));
     store.create(&any(), None).expect("created");
     let public = json!({"acl": [{"entity": "allUsers", "role": "READER"}]});

@@ -58,7 +58,7 @@ impl DeleteRequest {
                     writer.open("Error");
                     writer.text("Key", &target.name);
                     writer.optional("VersionId", generation.as_deref());
-                    writer.text("Code", error.kind.xml_code());
+                    writer.text("Code", error.xml_code());
                     writer.text("Message", &error.message);
                     writer.close();
                 }

@@ -5,10 +5,11 @@
 //! ```
 //!
 //! `Code` is for programs, `Message` is one fixed sentence for each code, and `Details` says what was wrong this time.
-//! Python's client of multipart uploads insists on all three.
+//! Python's client of multipart uploads insists on all three. `BadDigest` has a sentence of its own for CRC32C, which Java's
+//! client looks for.
 
 use super::writer::Writer;
-use crate::object::error::{ErrorKind, ObjectError};
+use crate::object::error::{ErrorKind, ObjectError, Particular};
 use crate::object::policy::PolicyError;
 use crate::object::signed::SignedError;
 
@@ -17,14 +18,23 @@ pub fn body(error: &ObjectError) -> Vec<u8> {
     if error.kind == ErrorKind::NotModified {
         return Vec::new();
     }
-    document(error.kind.xml_code(), &error.message)
+    let code = error.xml_code();
+    let sentence = match error.particular {
+        Some(Particular::Crc32c) => "The CRC32C you specified did not match what we computed.",
+        _ => message(code),
+    };
+    written(code, sentence, &error.message)
 }
 
 /// A refusal with this code and these details.
 pub fn document(code: &str, details: &str) -> Vec<u8> {
+    written(code, message(code), details)
+}
+
+fn written(code: &str, sentence: &str, details: &str) -> Vec<u8> {
     let mut writer = Writer::new("Error", "");
     writer.text("Code", code);
-    writer.text("Message", message(code));
+    writer.text("Message", sentence);
     writer.text("Details", details);
     writer.finish().into_bytes()
 }
@@ -42,12 +52,15 @@ fn message(code: &str) -> &'static str {
         "ExpiredToken" => "The provided token has expired.",
         "InternalError" => "We encountered an internal error. Please try again.",
         "InvalidArgument" => "Invalid argument.",
-        "InvalidPart" => "One or more of the specified parts could not be found.",
+        "InvalidPart" => "The requested upload part was not found.",
         "InvalidPartOrder" => "The list of parts was not in ascending order.",
         "InvalidPolicyDocument" => {
             "The content of the form does not meet the conditions specified in the policy document."
         }
         "InvalidRange" => "The requested range cannot be satisfied.",
+        "MalformedCompleteMultipartUploadRequest" => {
+            "The list of parts that completes a multipart upload must name at least one part."
+        }
         "MalformedPOSTRequest" => "The body of your POST request is not well-formed multipart/form-data.",
         "MalformedSecurityHeader" => "Your request has a malformed header.",
         "MalformedXML" => "The XML you provided was not well-formed or did not validate against our schema.",
@@ -86,6 +99,7 @@ impl From<PolicyError> for ObjectError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object::checksum::mismatch;
 
     #[test]
     fn bodies_have_the_documented_form() {
@@ -102,5 +116,15 @@ mod tests {
         assert!(text(&refused).contains("<Code>SignatureDoesNotMatch</Code>"));
         assert!(text(&refused).contains("first\nsecond"), "the signer sees what it should have signed");
         assert!(text(&ObjectError::not_modified()).is_empty());
+    }
+
+    #[test]
+    fn a_wrong_crc32c_has_a_sentence_of_its_own() {
+        let text = |what: &str| String::from_utf8(body(&mismatch(what, "a", "b"))).expect("XML is UTF-8");
+        let sentence = "<Message>The CRC32C you specified did not match what we computed.</Message>";
+        for what in ["CRC32C", "crc32c"] {
+            assert!(text(what).contains("<Code>BadDigest</Code>") && text(what).contains(sentence), "{what}");
+        }
+        assert!(text("MD5 hash").contains("<Code>BadDigest</Code>") && !text("MD5 hash").contains(sentence));
     }
 }

@@ -84,7 +84,7 @@ pub fn draft<'a>(
 /// The checksums that `x-goog-hash` and `Content-MD5` announce.
 ///
 /// # Errors
-/// `Invalid` for a checksum that cannot be read.
+/// `Invalid` for an MD5 that cannot be read, and `WrongChecksum` for such a CRC32C.
 pub fn announced<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Announced, ObjectError> {
     let mut announced = Announced::default();
     for (name, value) in headers {

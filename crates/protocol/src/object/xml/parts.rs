@@ -4,12 +4,14 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::writer::Writer;
-use crate::object::error::{ErrorKind, ObjectError};
+use crate::object::error::{ErrorKind, ObjectError, Particular};
 
 /// The namespace that Python's client insists on.
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 /// Bytes of the list of parts at the end of an upload.
 pub const COMPLETE_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// The root element of that list.
+const ROOT: &str = "CompleteMultipartUpload";
 /// The greatest number of a part; the least is 1.
 pub const PART_NUMBER_MAX: u32 = 10_000;
 
@@ -132,7 +134,8 @@ pub fn part_number(text: &str) -> Result<u32, ObjectError> {
 /// Reads the list of parts at the end of an upload: numbers and entity tags without quotes, in the client's order.
 ///
 /// # Errors
-/// `ParseError` (`MalformedXML`) for a body that is not such a list.
+/// `ParseError` for a body that is not such a list (`MalformedXML`), or one without parts
+/// (`MalformedCompleteMultipartUploadRequest`).
 pub fn read_complete(body: &[u8]) -> Result<Vec<(u32, String)>, ObjectError> {
     if body.len() > COMPLETE_BYTES_MAX {
         return Err(malformed(format!("more than {COMPLETE_BYTES_MAX} bytes")));
@@ -141,16 +144,16 @@ pub fn read_complete(body: &[u8]) -> Result<Vec<(u32, String)>, ObjectError> {
     let mut reader = Reader::from_str(text.trim_start_matches('\u{FEFF}'));
     let mut path: Vec<String> = Vec::new();
     let mut parts = Vec::new();
+    let mut has_root = false;
     let (mut number, mut etag) = (String::new(), String::new());
     loop {
         let event = reader.read_event().map_err(malformed)?;
         let text = match event {
             Event::Start(start) => {
-                if path.is_empty() && start.local_name().as_ref() != "CompleteMultipartUpload"
-                    || path.len() == 3
-                {
+                if path.is_empty() && start.local_name().as_ref() != ROOT || path.len() == 3 {
                     return Err(malformed(format!("the element {}", start.local_name().as_ref())));
                 }
+                has_root = true;
                 path.push(start.local_name().as_ref().to_owned());
                 continue;
             }
@@ -171,6 +174,10 @@ pub fn read_complete(body: &[u8]) -> Result<Vec<(u32, String)>, ObjectError> {
             },
             Event::DocType(_) => return Err(malformed("a document type")),
             Event::Eof => break,
+            Event::Empty(start) if path.is_empty() => {
+                has_root |= start.local_name().as_ref() == ROOT;
+                continue;
+            }
             Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => continue,
         };
         match path.last().filter(|_| path.len() == 3).map(String::as_str) {
@@ -179,9 +186,10 @@ pub fn read_complete(body: &[u8]) -> Result<Vec<(u32, String)>, ObjectError> {
             _ => {}
         }
     }
-    match path.is_empty() && !parts.is_empty() {
-        true => Ok(parts),
-        false => Err(malformed("no list of parts, or one that is not closed")),
+    match (has_root && path.is_empty(), parts.is_empty()) {
+        (true, false) => Ok(parts),
+        (true, true) => Err(malformed("no part in it").with(Particular::NoParts)),
+        (false, _) => Err(malformed("no list of parts, or one that is not closed")),
     }
 }
 
@@ -222,6 +230,20 @@ mod tests {
             "<CompleteMultipartUpload><Part><PartNumber><x>1</x></PartNumber></Part></CompleteMultipartUpload>",
         ] {
             assert!(read_complete(body.as_bytes()).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_list_without_parts_has_a_code_of_its_own() {
+        let code = |body: &str| read_complete(body.as_bytes()).expect_err(body).xml_code();
+        for body in [
+            "<CompleteMultipartUpload/>",
+            "<CompleteMultipartUpload xmlns=\"x\"><Part/></CompleteMultipartUpload>",
+        ] {
+            assert_eq!(code(body), "MalformedCompleteMultipartUploadRequest", "{body}");
+        }
+        for body in ["", "text", "<Other/>", "<CompleteMultipartUpload>"] {
+            assert_eq!(code(body), "MalformedXML", "{body}");
         }
     }
 

@@ -2,8 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::OnceLock;
 use std::task::{Context, Poll};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use futures::Stream;
 use futures::future::BoxFuture;
@@ -12,6 +15,7 @@ use hyper::body::Frame;
 use prost::Message;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::grpc::frame::framed;
+use rangehold_protocol::object::grpc::messages::Status;
 use rangehold_protocol::object::grpc::status::{Code, code_of, message_of};
 use tokio::sync::mpsc;
 
@@ -21,15 +25,42 @@ use crate::object::failure::Failure;
 /// Messages that wait for a client to read them, beside the one that is being sent.
 const WAITING_MAX: usize = 1;
 
-/// Where a call puts its messages.
-pub(super) struct Answers(mpsc::Sender<Bytes>);
+/// Where a call puts its messages, and what it says beside its status.
+pub(super) struct Answers {
+    messages: mpsc::Sender<Bytes>,
+    details: OnceLock<Status>,
+}
 
 impl Answers {
     /// Sends a message, when the client has read those before it.
     pub(super) async fn send(&self, message: &impl Message) -> Result<(), Failure> {
         // The receiver lives as long as the work does, so this fails only while both are dropped.
-        let sent = self.0.send(framed(message)).await;
+        let sent = self.messages.send(framed(message)).await;
         sent.map_err(|_| Failure::unavailable("The client has gone."))
+    }
+
+    /// Says more of the error with which the call is about to end.
+    pub(super) fn explain(&self, status: Status) {
+        // A call ends with its first error, so nothing is said twice.
+        self.details.get_or_init(|| status);
+    }
+
+    /// The trailers of the call, which succeeded or ended with an error.
+    pub(super) fn trailers(self, error: Option<ObjectError>) -> HeaderMap {
+        let code = error.as_ref().map_or(Code::Ok, |error| code_of(error.kind));
+        let mut trailers = HeaderMap::new();
+        trailers.insert("grpc-status", HeaderValue::from(u16::from(number(code))));
+        if let Some(error) = error {
+            let message =
+                HeaderValue::try_from(message_of(&error)).expect("it is encoded in printable ASCII");
+            trailers.insert("grpc-message", message);
+        }
+        if let Some(details) = self.details.into_inner() {
+            let details = STANDARD_NO_PAD.encode(details.encode_to_vec());
+            let details = HeaderValue::try_from(details).expect("base64 is printable ASCII");
+            trailers.insert("grpc-status-details-bin", details);
+        }
+        trailers
     }
 }
 
@@ -46,7 +77,8 @@ pub(super) fn answering<W: Future<Output = HeaderMap> + Send + 'static>(
     work: impl FnOnce(Answers) -> W,
 ) -> impl Stream<Item = std::io::Result<Frame<Bytes>>> + Send {
     let (sender, messages) = mpsc::channel(WAITING_MAX);
-    Answering { work: Some(Box::pin(work(Answers(sender)))), messages, trailers: None }
+    let answers = Answers { messages: sender, details: OnceLock::new() };
+    Answering { work: Some(Box::pin(work(answers))), messages, trailers: None }
 }
 
 impl Stream for Answering {
@@ -68,16 +100,4 @@ impl Stream for Answering {
             Poll::Pending => Poll::Pending,
         }
     }
-}
-
-/// The trailers of a call that succeeded or ended with an error.
-pub(super) fn trailers(error: Option<ObjectError>) -> HeaderMap {
-    let code = error.as_ref().map_or(Code::Ok, |error| code_of(error.kind));
-    let mut trailers = HeaderMap::new();
-    trailers.insert("grpc-status", HeaderValue::from(u16::from(number(code))));
-    if let Some(error) = error {
-        let message = HeaderValue::try_from(message_of(&error)).expect("it is encoded in printable ASCII");
-        trailers.insert("grpc-message", message);
-    }
-    trailers
 }

@@ -11,6 +11,7 @@ use crate::fair::Tenant;
 use crate::listener::OpenRequest;
 use crate::object::access::Principal;
 use crate::object::exchange::Exchange;
+use crate::object::retry_tests::Transport;
 
 /// Headers of a call that mean something to the operations of the JSON API.
 const PASSED_ON: [&str; 2] = ["x-retry-test-id", "x-goog-user-project"];
@@ -29,7 +30,8 @@ pub(super) struct Caller {
 impl Caller {
     /// The head of a request of the JSON API that does the same as this call.
     pub(super) fn head_of(&self, call: &JsonCall) -> Result<Parts, ObjectError> {
-        let mut request = http::Request::builder().method(call.method);
+        // Retry tests are of one transport, and the request does not show otherwise that it is a call.
+        let mut request = http::Request::builder().method(call.method).extension(Transport::Grpc);
         for name in PASSED_ON {
             if let Some(value) = self.head.headers.get(name) {
                 request = request.header(name, value);

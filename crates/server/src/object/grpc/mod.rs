@@ -30,7 +30,7 @@ use rangehold_protocol::object::grpc::status::Code;
 use tokio::time::Instant;
 use tracing::debug;
 
-use self::answering::{Answers, answering, trailers};
+use self::answering::{Answers, answering};
 use self::caller::Caller;
 use self::incoming::Messages;
 use super::access::Principal;
@@ -102,7 +102,7 @@ pub(super) async fn called(
             }
         };
         api.noted(&path, &ended, arrival.begun);
-        trailers(ended.result.err().map(|failure| failure.0))
+        answers.trailers(ended.result.err().map(|failure| failure.0))
     };
     let mut reply = Reply::empty(200).header("Content-Type", GRPC);
     reply.content = Content::Frames(answering(work).boxed());

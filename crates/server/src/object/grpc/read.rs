@@ -8,14 +8,16 @@ use futures::StreamExt;
 use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Purpose;
-use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Content as Stored, Generation, Projection};
 use rangehold_protocol::object::grpc::limits::{CHUNK_BYTES_MAX, READ_RANGES_MAX};
 use rangehold_protocol::object::grpc::messages::{
-    BidiReadObjectRequest, BidiReadObjectResponse, ContentRange, Object, ObjectChecksums, ObjectRangeData,
-    ReadObjectRequest, ReadObjectResponse, ReadRange,
+    BidiReadHandle, BidiReadObjectRequest, BidiReadObjectResponse, ContentRange, Object, ObjectChecksums,
+    ObjectRangeData, ReadObjectRequest, ReadObjectResponse, ReadRange,
 };
-use rangehold_protocol::object::grpc::{JsonCall, checksummed, object_of, open_call, read_call, read_range};
+use rangehold_protocol::object::grpc::{
+    JsonCall, checksummed, object_of, open_call, range_refused, read_call, read_range,
+};
 use rangehold_protocol::object::write::Name;
 
 use super::answering::Answers;
@@ -33,6 +35,10 @@ use crate::object::reply::{Content, Pieces};
 
 /// The name of reads in the metrics and in retry tests.
 const OPERATION: &str = "storage.objects.get";
+
+/// What a client may send to open the object again. The real service finds the object faster with it. This server ignores it,
+/// so it is the same for all.
+const HANDLE: &[u8] = b"an object of this server";
 
 /// A generation that is read.
 struct Opened {
@@ -97,14 +103,20 @@ impl GrpcApi<'_> {
             }
             let opened = opened.ok_or_else(replaced_again)?;
             let metadata = Some(opened.object.clone());
-            to.send(&BidiReadObjectResponse { metadata, ..Default::default() }).await?;
+            let read_handle = Some(BidiReadHandle { handle: Bytes::from_static(HANDLE) });
+            to.send(&BidiReadObjectResponse { metadata, read_handle, ..Default::default() }).await?;
             let mut asked = first.read_ranges;
             loop {
                 if asked.len() > READ_RANGES_MAX {
                     return Err(misused(format!("A message asks for at most {READ_RANGES_MAX} ranges.")));
                 }
                 for range in &asked {
-                    self.send_range(&exchange, (&bucket, &name), &opened, range, to).await?;
+                    let sent = self.send_range(&exchange, (&bucket, &name), &opened, range, to).await;
+                    sent.inspect_err(|failure| {
+                        if failure.0.kind == ErrorKind::RangeNotSatisfiable {
+                            to.explain(range_refused(range.read_id, &failure.0));
+                        }
+                    })?;
                 }
                 // A client may keep an object open and ask now and then. It opens it again if the stream ends.
                 let next = from.next::<BidiReadObjectRequest>(limits::PIECE_QUIET_MAX).await;
@@ -272,9 +284,7 @@ fn signed(bytes: u64) -> i64 {
 /// A stream on which nothing was asked for some time ends so that its client opens another one.
 fn quiet(failure: Failure) -> Failure {
     match failure.0.kind {
-        rangehold_protocol::object::error::ErrorKind::Timeout => {
-            Failure::unavailable("Nothing was asked for some time. Open the object again.")
-        }
+        ErrorKind::Timeout => Failure::unavailable("Nothing was asked for some time. Open the object again."),
         _ => failure,
     }
 }

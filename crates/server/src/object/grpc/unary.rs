@@ -1,7 +1,6 @@
 //! Calls with one message and one answer.
 
-use rangehold_protocol::object::error::{ErrorKind, ObjectError};
-use rangehold_protocol::object::grpc::status::kind_of_status;
+use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::grpc::{Ask, JsonCall, JsonReply};
 use serde_json::Value;
 
@@ -12,6 +11,7 @@ use super::{Ended, GrpcApi};
 use crate::object::UNKNOWN;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
+use crate::object::faults::ordered_failure;
 use crate::object::reply::{Content, Reply};
 
 impl GrpcApi<'_> {
@@ -42,12 +42,13 @@ impl GrpcApi<'_> {
         json_reply(self.perform(&exchange, &call.call, false, call.method, &mut body).await?, call)
     }
 
-    /// Fails if a retry test orders an error for this call. Other faults, of bodies in the middle of their way, are those of HTTP.
+    /// Fails if a retry test orders an error for this call as a whole. Faults at the bytes of an upload come with the bytes; other
+    /// faults, of replies in the middle of their way, are those of HTTP.
     pub(super) fn fail_if_ordered(&self, exchange: &Exchange<'_>, operation: &str) -> Result<(), Failure> {
         match self.ordered_fault(exchange, operation, None) {
             Some(fault) if fault.is_early() => {
                 let reply = fault.spoil(Reply::empty(200), exchange.api);
-                Err(ordered(if reply.status < 400 { 503 } else { reply.status }))
+                Err(ordered_failure(if reply.status < 400 { 503 } else { reply.status }))
             }
             _ => Ok(()),
         }
@@ -57,12 +58,14 @@ impl GrpcApi<'_> {
 fn json_reply(reply: Reply, call: &JsonCall) -> Result<JsonReply, Failure> {
     // An upload that was cancelled is told so with 499, and this is a success.
     if reply.status >= 400 && !(reply.status == 499 && call.method == "DELETE") {
-        return Err(ordered(reply.status));
+        return Err(ordered_failure(reply.status));
     }
     let body = match &reply.content {
         Content::Whole(bytes) if bytes.is_empty() => Value::Null,
         Content::Whole(bytes) => serde_json::from_slice(bytes).map_err(ObjectError::damaged)?,
-        Content::Stream(..) | Content::Unmeasured(_) | Content::Frames(_) => return Err(ordered(503)),
+        Content::Stream(..) | Content::Unmeasured(_) | Content::Frames(_) => {
+            return Err(ordered_failure(503));
+        }
     };
     let header = |name| reply.get(name).map(str::to_owned);
     Ok(JsonReply {
@@ -71,10 +74,4 @@ fn json_reply(reply: Reply, call: &JsonCall) -> Result<JsonReply, Failure> {
         range: header("Range"),
         body,
     })
-}
-
-/// The error that a retry test ordered by its status in HTTP.
-fn ordered(status: u16) -> Failure {
-    let kind: ErrorKind = kind_of_status(status);
-    Failure(ObjectError::new(kind, format!("A retry test ordered the error {status}.")))
 }

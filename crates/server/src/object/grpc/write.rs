@@ -1,6 +1,8 @@
 //! Bytes of objects on their way in: in one stream, or to an upload that was begun before.
 
+use bytes::Bytes;
 use rangehold_map::blob::BlobUser;
+use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::checksum::Announced;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
@@ -21,10 +23,10 @@ use super::{Ended, GrpcApi, misused};
 use crate::limits;
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
+use crate::object::faults::{FaultMet, ordered_failure};
 use crate::object::insert::{Described, described};
 use crate::object::payload::Receiver;
 use crate::object::upload::Upload;
-use rangehold_map::capacity::Usage;
 
 /// The name of writes in the metrics and in retry tests.
 const OPERATION: &str = "storage.objects.insert";
@@ -70,6 +72,7 @@ struct Writing {
     /// The size that the object must have.
     total: Option<u64>,
     announced: Announced,
+    fault_met: FaultMet,
 }
 
 /// What a write has come to.
@@ -199,7 +202,8 @@ impl GrpcApi<'_> {
             let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
             let announced = described.announced;
             let target = Target::Object(Box::new(described));
-            return Ok(Ok(Writing { bucket, target, receiver, saved: 0, total, announced }));
+            let fault_met = FaultMet::default();
+            return Ok(Ok(Writing { bucket, target, receiver, saved: 0, total, announced, fault_met }));
         };
         let (bucket, id, name) = self.place_of(exchange, &call.call.bucket, whole_id).await?;
         let upload = Upload { of: Name { bucket: &bucket, name: &name }, id };
@@ -213,7 +217,8 @@ impl GrpcApi<'_> {
         let receiver = Receiver::resume(blobs, user, meter, &session.progress).await?;
         let (saved, total) = (session.progress.bytes, session.progress.total);
         let target = Target::Upload { id: id.to_owned(), name, session: Box::new(session) };
-        Ok(Ok(Writing { bucket, target, receiver, saved, total, announced: Announced::default() }))
+        let (announced, fault_met) = (Announced::default(), FaultMet::default());
+        Ok(Ok(Writing { bucket, target, receiver, saved, total, announced, fault_met }))
     }
 
     /// Stores what one message brings.
@@ -236,7 +241,7 @@ impl GrpcApi<'_> {
             // Bytes that are there already are sent again after an interruption.
             let known = usize::try_from(have - offset).unwrap_or(usize::MAX).min(data.content.len());
             writing.receiver.pass_over(known);
-            writing.receiver.take(data.content.slice(known..)).await?;
+            self.take_data(exchange, writing, data.content.slice(known..)).await?;
         }
         let many = matches!(writing.target, Target::Upload { .. })
             && writing.receiver.bytes() >= writing.saved + limits::UPLOAD_SAVED_EACH_BYTES;
@@ -244,6 +249,25 @@ impl GrpcApi<'_> {
             self.save_writing(exchange, writing).await?;
         }
         Ok(())
+    }
+
+    /// Takes the next bytes. If a retry test orders an error among them, those before it are taken, and the stream ends.
+    async fn take_data(
+        &self,
+        exchange: &Exchange<'_>,
+        writing: &mut Writing,
+        bytes: Bytes,
+    ) -> Result<(), Failure> {
+        let have = writing.receiver.bytes();
+        let end = have + bytes.len() as u64;
+        match self.fault_at(exchange, &mut writing.fault_met, have..end).await {
+            None => writing.receiver.take(bytes).await,
+            Some((status, after)) => {
+                let before = after.saturating_sub(have).min(bytes.len() as u64);
+                writing.receiver.take(bytes.slice(..before as usize)).await?;
+                Err(ordered_failure(status))
+            }
+        }
     }
 
     /// Makes durable what has come. An object that is written in one stream has no session in which this would be noted, so

@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use rangehold_protocol::object::checksum::{Crc32c, Running};
+use rangehold_protocol::object::checksum::{Crc32c, Running, mismatch};
 use rangehold_protocol::object::chunked::{Chunks, Signatures};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::limits::XML_BYTES_MAX;
@@ -17,6 +17,8 @@ use sha2::{Digest, Sha256};
 use super::XmlApi;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
+use crate::object::faults::FaultMet;
+use crate::object::insert::check_length;
 use crate::object::payload::Receiver;
 
 /// The checksums of Amazon's clients that are checked, by the ends of their headers' names. Others are ignored.
@@ -50,14 +52,19 @@ impl XmlApi<'_> {
         body: &mut RequestBody,
         receiver: &mut Receiver,
     ) -> Result<(), Failure> {
+        check_length(exchange)?;
         let mut reading = Reading::new(exchange, self.options.access.is_open())?;
+        let mut met = FaultMet::default();
         while let Some(piece) = self.piece(exchange, body).await? {
             reading.push(&piece.bytes);
             match reading.chunks {
-                None => receiver.take(piece.hold(piece.bytes.clone())).await?,
+                None => {
+                    let bytes = piece.hold(piece.bytes.clone());
+                    self.take_bytes(exchange, &mut met, receiver, bytes).await?;
+                }
                 Some(_) => {
                     while let Some(bytes) = reading.next()? {
-                        receiver.take(piece.hold(bytes)).await?;
+                        self.take_bytes(exchange, &mut met, receiver, piece.hold(bytes)).await?;
                     }
                 }
             }
@@ -203,9 +210,5 @@ impl Sums {
 }
 
 fn compare(name: &str, announced: String, found: String) -> Result<(), ObjectError> {
-    if announced == found {
-        return Ok(());
-    }
-    let message = format!("Provided {name} \"{announced}\" doesn't match calculated {name} \"{found}\".");
-    Err(ObjectError::new(ErrorKind::WrongChecksum, message))
+    if announced == found { Ok(()) } else { Err(mismatch(name, &announced, &found)) }
 }

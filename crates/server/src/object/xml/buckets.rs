@@ -2,9 +2,9 @@
 
 use rangehold_protocol::object::acl::Predefined;
 use rangehold_protocol::object::bucket::BucketParameters;
-use rangehold_protocol::object::bucket::project_number;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::project::project_number;
 use rangehold_protocol::object::xml::buckets::{listed, read_create};
 
 use super::{XmlApi, conditions, xml_reply};

@@ -1,4 +1,4 @@
-//! Objects: put, get, head, delete, and the beginning of a resumable upload.
+//! Objects: put, get, head, delete, and resumable uploads.
 
 use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::ObjectError;

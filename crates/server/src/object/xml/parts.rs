@@ -6,19 +6,21 @@ use rangehold_map::capacity::Usage;
 use rangehold_map::key::{ObjectKey, ObjectRow};
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Generation;
+use rangehold_protocol::object::link::segment;
 use rangehold_protocol::object::parts::{AbortUpload, CompleteUpload, PutPart, RemoveParts, Stored};
+use rangehold_protocol::object::request::Api;
 use rangehold_protocol::object::upload::{Answer, Progress, Session, UploadKind};
 use rangehold_protocol::object::write::{BeginUpload, CancelUpload, Create, Name};
 use rangehold_protocol::object::xml::parts::{
     self, COMPLETE_BYTES_MAX, ListedPart, ListedUpload, PART_NUMBER_MAX, read_complete,
 };
-use rangehold_protocol::object::{checksum::goog_hash, link::segment};
 
 use super::object::described;
 use super::{XmlApi, conditions, xml_reply};
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
 use crate::object::located::Wants;
+use crate::object::media::put_hashes;
 use crate::object::payload::Receiver;
 use crate::object::reply::Reply;
 
@@ -76,9 +78,9 @@ impl XmlApi<'_> {
             return Err(failure);
         }
         let part = &received.part;
-        Ok(Reply::empty(200)
-            .header("ETag", format!("\"{}\"", part.etag()))
-            .header("x-goog-hash", goog_hash(part.crc32c, Some(part.md5))))
+        let mut reply = Reply::empty(200).header("ETag", format!("\"{}\"", part.etag()));
+        put_hashes(&mut reply, part.crc32c, Some(part.md5), Api::Xml);
+        Ok(reply)
     }
 
     pub(super) async fn complete_upload(
@@ -112,12 +114,13 @@ impl XmlApi<'_> {
             }
         };
         let location = format!("{}/{}/{}", exchange.base, segment(&bucket.name), segment(name));
-        let reply = xml_reply(200, parts::completed(&location, &bucket.name, name, &made.xml_etag()));
-        Ok(reply
+        let body = parts::completed(&location, &bucket.name, name, &made.xml_etag());
+        let mut reply = xml_reply(200, body)
             .header("ETag", format!("\"{}\"", made.xml_etag()))
             .header("x-goog-generation", made.id.0.to_string())
-            .header("x-goog-metageneration", made.metageneration.to_string())
-            .header("x-goog-hash", goog_hash(made.crc32c, made.md5)))
+            .header("x-goog-metageneration", made.metageneration.to_string());
+        put_hashes(&mut reply, made.crc32c, made.md5, Api::Xml);
+        Ok(reply)
     }
 
     /// Makes the object of the parts in `list`.

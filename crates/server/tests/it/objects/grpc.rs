@@ -41,7 +41,11 @@ impl Layer<http::Request<tonic::body::Body>> for Wire {
 }
 
 /// A client of both services.
-pub(super) struct Client(Grpc<Wire>);
+pub(super) struct Client {
+    grpc: Grpc<Wire>,
+    /// The retry test whose faults its calls meet.
+    test: Option<String>,
+}
 
 fn path(method: &str) -> PathAndQuery {
     let service = match method {
@@ -69,7 +73,21 @@ impl Client {
         let (sender, connection) =
             handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("HTTP/2 without TLS");
         tokio::spawn(connection);
-        Self(Grpc::with_origin(Wire(sender), format!("http://{address}").parse().expect("an address")))
+        let origin = format!("http://{address}").parse().expect("an address");
+        Self { grpc: Grpc::with_origin(Wire(sender), origin), test: None }
+    }
+
+    /// The same. Its calls meet the faults of a retry test.
+    pub(super) async fn under_test(service: &Service, test: &str) -> Self {
+        Self { test: Some(test.to_owned()), ..Self::of(service).await }
+    }
+
+    fn request<M>(&self, message: M) -> Request<M> {
+        let mut request = Request::new(message);
+        if let Some(test) = &self.test {
+            request.metadata_mut().insert("x-retry-test-id", test.parse().expect("a header"));
+        }
+        request
     }
 
     pub(super) async fn ask<Q, A>(&mut self, method: &str, message: Q) -> Result<A, Status>
@@ -77,9 +95,9 @@ impl Client {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
-        self.0.ready().await.expect("the connection is open");
-        let codec = ProstCodec::<Q, A>::new();
-        Ok(self.0.unary(Request::new(message), path(method), codec).await?.into_inner())
+        self.grpc.ready().await.expect("the connection is open");
+        let (codec, request) = (ProstCodec::<Q, A>::new(), self.request(message));
+        Ok(self.grpc.unary(request, path(method), codec).await?.into_inner())
     }
 
     /// Sends all messages, and returns all answers.
@@ -88,9 +106,9 @@ impl Client {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
-        self.0.ready().await.expect("the connection is open");
-        let (codec, messages) = (ProstCodec::<Q, A>::new(), tokio_stream::iter(messages));
-        let mut answers = self.0.streaming(Request::new(messages), path(method), codec).await?.into_inner();
+        self.grpc.ready().await.expect("the connection is open");
+        let (codec, request) = (ProstCodec::<Q, A>::new(), self.request(tokio_stream::iter(messages)));
+        let mut answers = self.grpc.streaming(request, path(method), codec).await?.into_inner();
         let mut found = Vec::new();
         while let Some(answer) = answers.message().await? {
             found.push(answer);
@@ -240,6 +258,56 @@ async fn an_object_is_written_read_changed_and_removed_over_grpc() {
 }
 
 #[tokio::test]
+async fn a_reply_has_the_checksum_and_the_hold_that_its_mask_names() {
+    let service = Service::start().await;
+    let mut client = Client::of(&service).await;
+    client.make_bucket().await;
+    let written = client.write("o", "hello").await.expect("an object");
+    assert_eq!(written.event_based_hold, Some(false));
+    let get = |read_mask| GetObjectRequest {
+        bucket: BUCKET.to_owned(),
+        object: "o".to_owned(),
+        read_mask,
+        ..Default::default()
+    };
+    let whole: Object = client.ask("GetObject", get(None)).await.expect("the object");
+    assert_eq!(whole.event_based_hold, Some(false));
+    let sums = whole.checksums.expect("checksums");
+    let seen: Object = client.ask("GetObject", get(mask("checksums.crc32c"))).await.expect("the object");
+    let only = ObjectChecksums { crc32c: sums.crc32c, ..Default::default() };
+    assert_eq!((seen.name.as_str(), seen.checksums, seen.event_based_hold), ("", Some(only), None));
+    let seen: Object = client.ask("GetObject", get(mask("checksums.md5_hash"))).await.expect("the object");
+    assert_eq!(seen.checksums, Some(ObjectChecksums { crc32c: None, ..sums }));
+    let seen: Object = client.ask("GetObject", get(mask("event_based_hold"))).await.expect("the object");
+    assert_eq!((seen.name.as_str(), seen.event_based_hold), ("", Some(false)));
+}
+
+#[tokio::test]
+async fn the_bucket_of_logs_has_a_longer_name_over_grpc() {
+    let service = Service::start().await;
+    let mut client = Client::of(&service).await;
+    client.make_bucket().await;
+    let update = |log_bucket: &str| UpdateBucketRequest {
+        bucket: Some(Bucket {
+            name: BUCKET.to_owned(),
+            logging: Some(bucket::Logging {
+                log_bucket: log_bucket.to_owned(),
+                log_object_prefix: "a-".to_owned(),
+            }),
+            ..Default::default()
+        }),
+        update_mask: mask("logging"),
+        ..Default::default()
+    };
+    let updated: Bucket =
+        client.ask("UpdateBucket", update("projects/_/buckets/logs")).await.expect("a change");
+    assert_eq!(updated.logging.map(|logging| logging.log_bucket).as_deref(), Some("projects/_/buckets/logs"));
+    let bucket = service.object_json("GET", "/storage/v1/b/a-bucket", "").await;
+    assert_eq!(bucket["logging"], serde_json::json!({"logBucket": "logs", "logObjectPrefix": "a-"}));
+    assert_eq!(code(client.ask::<_, Bucket>("UpdateBucket", update("logs")).await), Code::InvalidArgument);
+}
+
+#[tokio::test]
 async fn ranges_are_read_on_one_stream() {
     let service = Service::start().await;
     let mut client = Client::of(&service).await;
@@ -250,6 +318,7 @@ async fn ranges_are_read_on_one_stream() {
         read_object_spec: Some(BidiReadObjectSpec {
             bucket: BUCKET.to_owned(),
             object: "o".to_owned(),
+            read_handle: Some(BidiReadHandle { handle: "of another stream".into() }),
             ..Default::default()
         }),
         read_ranges: ranges.to_vec(),
@@ -260,6 +329,7 @@ async fn ranges_are_read_on_one_stream() {
     let answers: Vec<BidiReadObjectResponse> =
         client.stream("BidiReadObject", messages).await.expect("ranges");
     assert_eq!(answers[0].metadata.as_ref().map(|object| object.size), Some(10));
+    assert!(answers[0].read_handle.as_ref().is_some_and(|handle| !handle.handle.is_empty()));
     let found: Vec<(i64, i64, String, bool)> = answers
         .into_iter()
         .flat_map(|answer| answer.object_data_ranges)
@@ -272,8 +342,13 @@ async fn ranges_are_read_on_one_stream() {
     let expected = [(1, 0, "0123"), (2, 8, "89"), (3, 8, "89"), (4, 10, "")];
     assert_eq!(found, expected.map(|(id, offset, text)| (id, offset, text.to_owned(), true)));
     let beyond =
-        client.stream::<_, BidiReadObjectResponse>("BidiReadObject", vec![open(&[range(1, 11, 0)])]).await;
-    assert_eq!(code(beyond), Code::OutOfRange);
+        client.stream::<_, BidiReadObjectResponse>("BidiReadObject", vec![open(&[range(7, 11, 0)])]).await;
+    let beyond = beyond.expect_err("the object has 10 bytes");
+    assert_eq!(beyond.code(), Code::OutOfRange);
+    let status = rangehold_protocol::object::grpc::messages::Status::decode(beyond.details());
+    let details = status.expect("a status").details;
+    let refused = BidiReadObjectError::decode(details[0].value.clone()).expect("an error of ranges");
+    assert_eq!(refused.read_range_errors[0].read_id, 7);
     let none =
         client.stream::<_, BidiReadObjectResponse>("BidiReadObject", vec![BidiReadObjectRequest::default()]);
     assert_eq!(code(none.await), Code::InvalidArgument);

@@ -11,6 +11,7 @@ mod growth;
 mod grpc;
 mod grpc_rates;
 mod hang_ups;
+mod managed_folders;
 mod moves;
 mod operations;
 mod packed;

@@ -78,6 +78,24 @@ async fn a_body_in_gzip_is_stored_as_it_was_before() {
 }
 
 #[tokio::test]
+async fn a_download_says_whether_it_was_decompressed_on_its_way() {
+    let service = Service::with_uploads().await;
+    let body = related(&json!({"name": "n", "contentEncoding": "gzip"}), "", &gzip(b"hello"));
+    resource(&service.send_upload(MULTIPART, &[RELATED], &body).await);
+    let nothing: &[(&str, &str)] = &[];
+    for target in
+        ["/storage/v1/b/photos/o/n?alt=media", "/download/storage/v1/b/photos/o/n?alt=media", "/photos/n"]
+    {
+        for (headers, expected) in [(nothing, Some("gunzipped")), (&[("Accept-Encoding", "gzip")], None)] {
+            let read = service.send_object(&Request::new("GET", target, headers, b"")).await;
+            assert_eq!(read.status, 200, "{}", read.body);
+            let said = read.header("x-guploader-response-body-transformations");
+            assert_eq!(said.as_deref(), expected, "{target}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn chunks_of_a_resumable_upload_may_be_in_gzip() {
     let service = Service::with_uploads().await;
     let text = "x".repeat(300_000);

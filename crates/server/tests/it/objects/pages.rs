@@ -19,6 +19,13 @@ async fn a_page_of_another_origin_may_do_what_a_rule_of_the_bucket_says() {
     assert_eq!(allowed.header("Access-Control-Allow-Origin").as_deref(), Some(page));
     assert_eq!(service.send_object(&from("DELETE", page)).await.status, 403);
     assert_eq!(service.send_object(&from("GET", "https://other.example")).await.status, 403);
+    // A program names the page that is to go on with its upload. A browser would not send the token of another page unasked.
+    let with_token = |method: &str, origin: &str| {
+        let headers = [("Origin", origin), ("Authorization", "Bearer token")];
+        Request::new(method, "/storage/v1/b/photos", &headers, b"")
+    };
+    assert_eq!(service.send_object(&with_token("GET", "https://other.example")).await.status, 200);
+    assert_eq!(service.send_object(&with_token("DELETE", page)).await.status, 403, "a rule names the page");
     let own = format!("http://{}", service.running.object_address.expect("objects are served"));
     assert_eq!(service.send_object(&from("GET", &own)).await.status, 200);
 

@@ -68,11 +68,50 @@ async fn small_and_large_objects_come_back_whole_and_in_parts() {
             assert_eq!(part.header("Content-Range").as_deref(), Some(&*format!("bytes 3-6/{size}")));
         }
     }
-    let beyond = Request::new("GET", "/storage/v1/b/photos/o/a%2F1?alt=media", &[("Range", "bytes=5-")], b"");
-    let beyond = service.send_object(&beyond).await;
-    assert!(beyond.status == 416 && beyond.body.starts_with("Request range not satisfiable"));
     let missing = service.object("GET", "/storage/v1/b/photos/o/none?alt=media", "").await;
     assert_eq!((missing.status, missing.body.as_str()), (404, "No such object: photos/none"));
+}
+
+#[tokio::test]
+async fn a_range_beyond_the_end_is_refused_with_the_size_of_the_object() {
+    let service = Service::with_bucket().await;
+    for (name, body) in [("empty", &b""[..]), ("five", b"hello")] {
+        let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name={name}");
+        parsed(&service.send_object(&Request::new("POST", &target, &[], body)).await);
+        for target in [
+            format!("/storage/v1/b/photos/o/{name}?alt=media"),
+            format!("/download/storage/v1/b/photos/o/{name}?alt=media"),
+            format!("/photos/{name}"),
+        ] {
+            let request = Request::new("GET", &target, &[("Range", "bytes=5-")], b"");
+            let beyond = service.send_object(&request).await;
+            assert!(
+                beyond.status == 416 && beyond.body.contains("Request range not satisfiable"),
+                "{target}"
+            );
+            let size = format!("bytes */{}", body.len());
+            assert_eq!(beyond.header("Content-Range"), Some(size), "{target}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_json_api_gives_an_object_as_an_attachment_if_its_owner_said_nothing_else() {
+    let service = Service::with_bucket().await;
+    let nothing: &[(&str, &str)] = &[];
+    for (name, headers) in [("plain", nothing), ("said", &[("Content-Disposition", "inline")])] {
+        assert_eq!(service.put(&format!("/photos/{name}"), headers, b"hello").await.status, 200);
+    }
+    for (target, expected) in [
+        ("/storage/v1/b/photos/o/plain?alt=media", Some("attachment")),
+        ("/download/storage/v1/b/photos/o/plain?alt=media", Some("attachment")),
+        ("/photos/plain", None),
+        ("/storage/v1/b/photos/o/said?alt=media", Some("inline")),
+        ("/photos/said", Some("inline")),
+    ] {
+        let read = service.object("GET", target, "").await;
+        assert_eq!((read.status, read.header("Content-Disposition").as_deref()), (200, expected), "{target}");
+    }
 }
 
 /// The room of all bodies is 16 MiB here.

@@ -134,7 +134,13 @@ async fn a_policy_of_a_managed_folder_counts_for_the_names_below_it() {
     let held = service.by("reader", "GET", target, Value::Null).await;
     let held: Value = serde_json::from_str(&held.body).expect("JSON");
     assert_eq!(held["permissions"], json!(["storage.objects.get"]));
-    assert_eq!(service.status_as("reader", "DELETE", "/b/photos/managedFolders/a%2F").await, 204);
+    assert_eq!(
+        service.status_as("reader", "DELETE", "/b/photos/managedFolders/a%2F?allowNonEmpty=true").await,
+        403,
+        "it may not change the policy"
+    );
+    let gone = service.status_as("owner", "DELETE", "/b/photos/managedFolders/a%2F?allowNonEmpty=true").await;
+    assert_eq!(gone, 204);
     assert_eq!(service.status_as("reader", "GET", "/b/photos/o/a%2F1").await, 403, "the policy is gone too");
 }
 

@@ -1,9 +1,35 @@
 //! Retry tests: errors that clients order.
 
-use serde_json::json;
+use std::time::Duration;
 
+use rangehold_protocol::object::grpc::messages::{
+    BidiWriteObjectRequest, BidiWriteObjectResponse, ListBucketsRequest, ListBucketsResponse,
+    QueryWriteStatusRequest, QueryWriteStatusResponse, StartResumableWriteRequest,
+    StartResumableWriteResponse, WriteObjectRequest, WriteObjectResponse, bidi_write_object_request,
+    query_write_status_response, write_object_request,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use tonic::Code;
+
+use super::grpc::{Client, code, data, spec};
 use crate::support::Service;
 use crate::support::wire::{self, Request};
+
+impl Service {
+    /// Orders faults, and returns the id of their retry test.
+    async fn retry_test(&self, order: &Value) -> String {
+        let test = self.object_json("POST", "/retry_test", &order.to_string()).await;
+        test["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// What is left of a retry test.
+    async fn left(&self, id: &str) -> Value {
+        self.object_json("GET", &format!("/retry_test/{id}"), "").await
+    }
+}
 
 #[tokio::test]
 async fn ordered_errors_come_once_and_in_their_order() {
@@ -49,4 +75,111 @@ async fn requests_of_the_xml_api_meet_the_errors_of_the_operations_that_do_the_s
     let list = Request::new("GET", "/photos", &named, b"");
     assert_eq!(service.send_object(&list).await.status, 500);
     assert_eq!(service.send_object(&list).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_retry_test_of_grpc_is_met_by_calls_alone() {
+    let service = Service::start().await;
+    for (transport, method, status) in [
+        ("GRPC", "storage.hmacKey.list", 501),
+        ("GRPC", "storage.default_object_acl.get", 501),
+        ("HTTP", "storage.hmacKey.list", 200),
+        ("QUIC", "storage.buckets.list", 400),
+    ] {
+        let order = json!({"transport": transport, "instructions": {method: ["return-503"]}});
+        let answer = service.object("POST", "/retry_test", &order.to_string()).await;
+        assert_eq!(answer.status, status, "{order}: {}", answer.body);
+    }
+    let order = json!({"transport": "GRPC", "instructions": {"storage.buckets.list": ["return-503"]}});
+    let id = service.retry_test(&order).await;
+    let list = Request::new("GET", "/b?project=p", &[("x-retry-test-id", &id)], b"");
+    assert_eq!(service.send_object(&list).await.status, 200);
+    let mut client = Client::under_test(&service, &id).await;
+    let list = ListBucketsRequest { parent: "projects/p".to_owned(), ..Default::default() };
+    let refused = client.ask::<_, ListBucketsResponse>("ListBuckets", list.clone()).await;
+    assert_eq!(code(refused), Code::Unavailable);
+    let _: ListBucketsResponse = client.ask("ListBuckets", list).await.expect("the fault came once");
+    assert_eq!(service.left(&id).await["completed"], true);
+}
+
+#[tokio::test]
+async fn an_upload_stands_still_at_its_bytes_and_a_download_before_its_head() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    let second = Duration::from_secs(1);
+    let order = json!({"instructions": {
+        "storage.objects.insert": ["stall-for-1s-after-2B", "return-503-after-4B"],
+        "storage.objects.get": ["stall-for-1s-after-0K"],
+    }});
+    let id = service.retry_test(&order).await;
+    let named = [("x-retry-test-id", id.as_str())];
+    let target = "/upload/storage/v1/b/photos/o?uploadType=resumable";
+    let begun = service.send_object(&Request::new("POST", &format!("{target}&name=o"), &named, b"")).await;
+    assert_eq!(begun.status, 200, "{}", begun.body);
+    let left = service.left(&id).await;
+    assert_eq!(left["instructions"]["storage.objects.insert"].as_array().map(Vec::len), Some(2));
+
+    let upload = begun.header("X-GUploader-UploadID").expect("the id of the upload");
+    let put = Request::new("PUT", &format!("{target}&upload_id={upload}"), &named, b"hello");
+    let at = Instant::now();
+    assert_eq!(service.send_object(&put).await.status, 200, "a request meets one fault at most");
+    assert!(at.elapsed() >= second);
+    let target = "/upload/storage/v1/b/photos/o?uploadType=media&name=two";
+    assert_eq!(service.send_object(&Request::new("POST", target, &named, b"hello")).await.status, 503);
+    assert_eq!(service.send_object(&Request::new("POST", target, &named, b"hello")).await.status, 200);
+
+    let address = service.running.object_address.expect("objects are served");
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let get = Request::new("GET", "/storage/v1/b/photos/o/o?alt=media", &named, b"");
+    stream.write_all(&get.head(address)).await.expect("it is sent");
+    let (at, mut reply) = (Instant::now(), Vec::<u8>::new());
+    let head = timeout(second / 2, stream.read_buf(&mut reply)).await;
+    assert!(head.is_err() && reply.is_empty(), "the head has come: {}", String::from_utf8_lossy(&reply));
+    stream.read_to_end(&mut reply).await.expect("the reply");
+    assert!(at.elapsed() >= second * 9 / 10);
+    assert!(String::from_utf8_lossy(&reply).ends_with("hello"), "{}", String::from_utf8_lossy(&reply));
+    assert_eq!(service.left(&id).await["completed"], true);
+}
+
+#[tokio::test]
+async fn a_fault_after_so_many_bytes_ends_a_grpc_write() {
+    use query_write_status_response::WriteStatus;
+    let service = Service::start().await;
+    Client::of(&service).await.make_bucket().await;
+    let faults = ["return-503-after-4B", "return-429-after-8B", "return-503-after-2B"];
+    let order = json!({"transport": "GRPC", "instructions": {"storage.objects.insert": faults}});
+    let id = service.retry_test(&order).await;
+    let mut client = Client::under_test(&service, &id).await;
+    let begin = StartResumableWriteRequest { write_object_spec: Some(spec("o")), ..Default::default() };
+    let begun: StartResumableWriteResponse =
+        client.ask("StartResumableWrite", begin).await.expect("an upload");
+    let query = QueryWriteStatusRequest { upload_id: begun.upload_id.clone(), ..Default::default() };
+    let whole = WriteObjectRequest {
+        first_message: Some(write_object_request::FirstMessage::UploadId(begun.upload_id.clone())),
+        data: Some(write_object_request::Data::ChecksummedData(data("hello world"))),
+        finish_write: true,
+        ..Default::default()
+    };
+    let broken = client.stream::<_, WriteObjectResponse>("WriteObject", vec![whole.clone()]).await;
+    assert_eq!(code(broken), Code::Unavailable);
+    let status: QueryWriteStatusResponse = client.ask("QueryWriteStatus", query.clone()).await.expect("some");
+    assert_eq!(status.write_status, Some(WriteStatus::PersistedSize(4)));
+
+    let rest = BidiWriteObjectRequest {
+        first_message: Some(bidi_write_object_request::FirstMessage::UploadId(begun.upload_id)),
+        data: Some(bidi_write_object_request::Data::ChecksummedData(data("o world"))),
+        write_offset: 4,
+        finish_write: true,
+        ..Default::default()
+    };
+    let broken = client.stream::<_, BidiWriteObjectResponse>("BidiWriteObject", vec![rest]).await;
+    assert_eq!(code(broken), Code::ResourceExhausted);
+    let status: QueryWriteStatusResponse = client.ask("QueryWriteStatus", query).await.expect("some");
+    assert_eq!(status.write_status, Some(WriteStatus::PersistedSize(8)));
+
+    assert_eq!(code(client.write("in one stream", "hello").await), Code::Unavailable);
+    assert_eq!(code(client.read("in one stream", 0, 0).await), Code::NotFound);
+    assert_eq!(service.left(&id).await["completed"], true);
+    client.stream::<_, WriteObjectResponse>("WriteObject", vec![whole]).await.expect("the object");
+    assert_eq!(client.read("o", 0, 0).await.as_deref().ok(), Some("hello world"));
 }

@@ -26,6 +26,12 @@ fn element<'a>(body: &'a str, name: &str) -> &'a str {
     rest.split_once("</").expect("a closed element").0
 }
 
+/// The kinds of the checksums of a reply, one for each header.
+fn hashes(answer: &Answer) -> Vec<&str> {
+    let headers = answer.headers.iter().filter(|(name, _)| name == "x-goog-hash");
+    headers.map(|(_, value)| value.split_once('=').expect("a checksum").0).collect()
+}
+
 #[tokio::test]
 async fn an_object_is_put_read_copied_and_deleted() {
     let service = Service::with_photos().await;
@@ -43,6 +49,9 @@ async fn an_object_is_put_read_copied_and_deleted() {
     let etag = read.header("etag").expect("an entity tag");
     assert_eq!(etag, "\"5d41402abc4b2a76b9719d911017c592\"", "the MD5 of the bytes");
     assert_eq!(made.header("etag"), Some(etag.clone()));
+    assert_eq!((hashes(&made), hashes(&read)), (vec!["crc32c", "md5"], vec!["crc32c", "md5"]));
+    let json = service.object("GET", "/storage/v1/b/photos/o/a%2Fb%20c?alt=media", "").await;
+    assert_eq!(hashes(&json).len(), 1, "the JSON API has one header for both");
     let unchanged = service.xml("GET", "/photos/a/b%20c", &[("If-None-Match", &etag)], b"").await;
     assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""));
     let later = [("If-Modified-Since", "Fri, 01 Jan 2100 00:00:00 GMT")];
@@ -146,13 +155,18 @@ async fn an_upload_in_parts_becomes_an_object_once() {
     assert!(begun.body.contains("xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""), "{}", begun.body);
     let upload = element(&begun.body, "UploadId").to_owned();
     let part = |number: u32| format!("/photos/big?partNumber={number}&uploadId={upload}");
-    let wrong = service.xml("PUT", &part(1), &[("x-goog-hash", "crc32c=AAAAAA==")], b"first").await;
-    assert_eq!((wrong.status, element(&wrong.body, "Code")), (400, "BadDigest"));
+    for sum in ["crc32c=AAAAAA==", "crc32c=1234"] {
+        let wrong = service.xml("PUT", &part(1), &[("x-goog-hash", sum)], b"first").await;
+        assert_eq!((wrong.status, element(&wrong.body, "Code")), (400, "BadDigest"));
+        let message = element(&wrong.body, "Message");
+        assert_eq!(message, "The CRC32C you specified did not match what we computed.");
+    }
     let large = vec![b'x'; 5 << 20];
     let mut tags = Vec::new();
     for (number, bytes) in [(1, large.as_slice()), (2, b"replaced"), (2, b"second"), (3, b"unused")] {
         let stored = service.xml("PUT", &part(number), &[], bytes).await;
         assert_eq!(stored.status, 200, "{}", stored.body);
+        assert_eq!(hashes(&stored), ["crc32c", "md5"]);
         tags.push(stored.header("etag").expect("an entity tag"));
     }
     let target = format!("/photos/big?uploadId={upload}");
@@ -167,9 +181,16 @@ async fn an_upload_in_parts_becomes_an_object_once() {
     };
     let refused = service.xml("POST", &target, &[], list(&[(1, &tags[0]), (2, &tags[1])]).as_bytes()).await;
     assert_eq!((refused.status, element(&refused.body, "Code")), (400, "InvalidPart"));
+    assert_eq!(element(&refused.body, "Message"), "The requested upload part was not found.");
+    let refused = service.xml("POST", &target, &[], list(&[]).as_bytes()).await;
+    assert_eq!(
+        (refused.status, element(&refused.body, "Code")),
+        (400, "MalformedCompleteMultipartUploadRequest")
+    );
     let wanted = list(&[(1, &tags[0]), (2, &tags[2])]);
     let completed = service.xml("POST", &target, &[], wanted.as_bytes()).await;
     assert_eq!(completed.status, 200, "{}", completed.body);
+    assert_eq!(hashes(&completed), ["crc32c"], "the MD5 of what was joined is not known");
     let repeated = service.xml("POST", &target, &[], wanted.as_bytes()).await;
     assert_eq!(repeated.status, 200, "{}", repeated.body);
     assert_eq!(repeated.header("x-goog-generation"), completed.header("x-goog-generation"));
@@ -242,15 +263,43 @@ async fn a_signed_url_is_valid_between_its_dates() {
 }
 
 #[tokio::test]
-async fn a_resumable_upload_begins_with_a_header() {
+async fn a_resumable_upload_begins_with_a_header_and_ends_as_a_put_does() {
     let service = Service::with_photos().await;
     let begun = service.xml("POST", "/photos/a%2Fb", &[("x-goog-resumable", "start")], b"").await;
     assert_eq!(begun.status, 201, "{}", begun.body);
     let location = begun.header("location").expect("an address");
     let target = &location[location.find("/photos").expect("a path")..];
+    let unknown = [("Content-Range", "bytes */*")];
+    assert_eq!(service.xml("PUT", target, &unknown, b"").await.status, 308);
     let sent = service.xml("PUT", target, &[], b"hello").await;
-    assert_eq!(sent.status, 200, "{}", sent.body);
-    assert_eq!(service.xml("GET", "/photos/a%2Fb", &[], b"").await.body, "hello");
+    assert_eq!((sent.status, sent.body.as_str()), (200, ""));
+    assert_eq!(sent.header("etag").as_deref(), Some("\"5d41402abc4b2a76b9719d911017c592\""));
+    assert_eq!((sent.header("content-type"), hashes(&sent)), (None, vec!["crc32c", "md5"]));
+    let read = service.xml("GET", "/photos/a%2Fb", &[], b"").await;
+    assert_eq!(
+        (read.body.as_str(), read.header("x-goog-generation")),
+        ("hello", sent.header("x-goog-generation"))
+    );
+    let again = service.xml("PUT", target, &unknown, b"").await;
+    assert_eq!((again.status, again.body.as_str()), (200, ""), "the first answer is repeated");
+    assert_eq!(again.header("x-goog-generation"), sent.header("x-goog-generation"));
+}
+
+#[tokio::test]
+async fn an_object_is_not_put_from_a_body_of_unknown_length() {
+    let service = Service::with_photos().await;
+    let begun = service.xml("POST", "/photos/a?uploads", &[], b"").await;
+    let part = format!("/photos/a?partNumber=1&uploadId={}", element(&begun.body, "UploadId"));
+    let address = service.running.object_address.expect("objects are served");
+    for target in ["/photos/a", part.as_str()] {
+        let head = format!("PUT {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let refused = parse(&send_bytes(address, head.as_bytes()).await).expect("an answer");
+        assert_eq!((refused.status, element(&refused.body, "Code")), (411, "MissingContentLength"));
+        let chunked = [("Transfer-Encoding", "chunked")];
+        let stored = service.xml("PUT", target, &chunked, b"5\r\nhello\r\n0\r\n\r\n").await;
+        assert_eq!(stored.status, 200, "{}", stored.body);
+    }
+    assert_eq!(service.xml("GET", "/photos/a", &[], b"").await.body, "hello");
 }
 
 #[tokio::test]

@@ -1,0 +1,73 @@
+//! Managed folders, which carry policies for the names below them.
+
+use serde_json::Value;
+
+use crate::support::Service;
+
+const FOLDERS: &str = "/storage/v1/b/photos/managedFolders";
+
+async fn make(service: &Service, name: &str) -> Value {
+    service.object_json("POST", FOLDERS, &format!(r#"{{"name":"{name}"}}"#)).await
+}
+
+#[tokio::test]
+async fn managed_folders_are_listed_in_pages() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    for name in ["a/", "b/", "b/c/", "d/"] {
+        make(&service, name).await;
+    }
+    let names = |page: &Value| -> Vec<String> {
+        let items = page["items"].as_array().expect("a list");
+        items.iter().map(|item| item["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let first = service.object_json("GET", &format!("{FOLDERS}?pageSize=3"), "").await;
+    assert_eq!(names(&first), ["a/", "b/", "b/c/"]);
+    let token = first["nextPageToken"].as_str().expect("a token");
+    let second = service.object_json("GET", &format!("{FOLDERS}?pageSize=3&pageToken={token}"), "").await;
+    assert_eq!((names(&second), &second["nextPageToken"]), (vec!["d/".to_owned()], &Value::Null));
+    let below = service.object_json("GET", &format!("{FOLDERS}?prefix=b/&pageSize=0"), "").await;
+    assert_eq!(names(&below), ["b/", "b/c/"]);
+}
+
+#[tokio::test]
+async fn conditions_on_a_managed_folder_look_at_its_metageneration() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    assert_eq!(make(&service, "a/").await["metageneration"], "1");
+    for (method, condition, status) in [
+        ("GET", "ifMetagenerationMatch=1", 200),
+        ("GET", "ifMetagenerationMatch=2", 412),
+        ("GET", "ifMetagenerationNotMatch=1", 304),
+        ("DELETE", "ifMetagenerationMatch=2", 412),
+        ("DELETE", "ifMetagenerationNotMatch=1", 412),
+        ("DELETE", "ifMetagenerationMatch=1", 204),
+    ] {
+        let answer = service.object(method, &format!("{FOLDERS}/a%2F?{condition}"), "").await;
+        assert_eq!(answer.status, status, "{method} {condition}: {}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn a_managed_folder_in_which_something_lies_is_deleted_only_if_the_client_says_so() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    for name in ["a/", "b/", "b/c/"] {
+        make(&service, name).await;
+    }
+    let upload = "/upload/storage/v1/b/photos/o?uploadType=media&name=a/1";
+    assert_eq!(service.object("POST", upload, "{}").await.status, 200);
+    for (target, status) in [
+        ("a%2F", 409),
+        ("b%2F", 409),
+        ("b%2F?allowNonEmpty=true", 204),
+        ("b%2Fc%2F", 204),
+        ("a%2F?ifMetagenerationMatch=9", 412),
+        ("a%2F?allowNonEmpty=true", 204),
+        ("a%2F", 404),
+    ] {
+        let answer = service.object("DELETE", &format!("{FOLDERS}/{target}"), "").await;
+        assert_eq!(answer.status, status, "{target}: {}", answer.body);
+    }
+    assert_eq!(service.object("GET", "/storage/v1/b/photos/o/a%2F1", "").await.status, 200);
+}
