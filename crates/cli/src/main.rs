@@ -52,7 +52,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A storage service that keeps its keys in order, and speaks Azure Table Storage.
+/// A storage service that keeps its keys in order, and speaks Azure Table Storage and Google Cloud Storage.
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
 struct Program {
@@ -62,7 +62,7 @@ struct Program {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve tables from a local directory, ready for the Azure SDKs.
+    /// Serve tables and objects from a local directory, ready for the SDKs of Azure and Google.
     Dev(config::DevFlags),
     /// Print the connection strings of a server with these settings, one for each account.
     ConnectionString(config::DevFlags),
