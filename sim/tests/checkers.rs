@@ -252,6 +252,31 @@ proptest! {
     }
 }
 
+/// Reads of one value at the same time, and deletions of which nobody knows whether they took place, have very many orders.
+#[test]
+fn a_short_history_with_very_many_orders_is_decided() {
+    let unknown = |at, call| ("a", at, at, call, Unknown);
+    let mut lines = vec![unknown(5, Upsert(1)), unknown(10, Insert(2))];
+    lines.extend((3..9).map(|number| unknown(number * 5, Delete(Expected::Any))));
+    lines.extend([
+        unknown(45, Insert(8)),
+        ("a", 45, 48, Read, NONE),
+        ("a", 48, 50, Insert(10), Done),
+        ("a", 48, 77, Read, value(10)),
+        unknown(60, Insert(12)),
+        ("a", 48, 65, Read, value(10)),
+        unknown(70, Insert(14)),
+        ("a", 75, 104, Replace(15, Expected::Is(10)), Done),
+        unknown(80, Upsert(16)),
+        ("a", 77, 104, Read, value(15)),
+        ("a", 90, 90, Delete(Expected::Any), Done),
+    ]);
+    lines.extend((0..7).map(|number| ("a", 90 + number, 104 + 3 * number, Read, NONE)));
+    assert!(is_good(&lines));
+    lines.push(("b", 130, 140, Read, value(10)));
+    assert!(!is_good(&lines), "10 was overwritten");
+}
+
 #[test]
 fn a_long_history_with_many_unknown_outcomes_is_decided() {
     let mut lines = Vec::new();

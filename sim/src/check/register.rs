@@ -200,21 +200,29 @@ impl<'a> Search<'a> {
     /// Adds the operations that can come next: those that began before any of the remaining ones ended. What can come next
     /// by itself is tried first.
     ///
+    /// An answered operation that fits and changes nothing is placed at once, and nothing else is tried. This loses no order:
+    /// wherever the operation stands in an order, it can stand here too, and the others see the same values without it.
+    ///
     /// An operation without an answer may take effect at any later time, or never. So it is placed only right before one that
     /// needs its effect. This loses no order: if the next operation also fits without it, then that operation either overwrites
-    /// the effect, or leaves the value alone, and the effect can come after it.
+    /// the effect, or leaves the value alone, and the effect can come after it. Of two that ask for the same, one is tried.
     fn extend(&mut self, taken: &Taken, state: State) {
         let candidates = self.candidates(taken);
-        let unknown = candidates.iter().filter(|index| !self.operations[**index].is_known());
-        let needed = unknown.filter_map(|&index| {
-            let after = self.operations[index].after(state)?;
+        let (known, unknown): (Vec<usize>, Vec<usize>) =
+            candidates.iter().partition(|index| self.operations[**index].is_known());
+        if let Some(index) = known.iter().find(|index| self.operations[**index].after(state) == Some(state)) {
+            self.open.push((taken.with(*index), state));
+            return;
+        }
+        let needed = unknown.iter().enumerate().filter_map(|(at, &index)| {
+            let operation = self.operations[index];
+            let after = operation.after(state)?;
             let is_needed = candidates.iter().any(|&next| self.operations[next].needs(state, after));
-            (after != state && is_needed).then(|| (taken.with(index), after))
+            let is_first = unknown[..at].iter().all(|other| self.operations[*other].call != operation.call);
+            (after != state && is_needed && is_first).then(|| (taken.with(index), after))
         });
-        let known = candidates.iter().filter(|index| self.operations[**index].is_known());
-        let known =
-            known.filter_map(|&index| Some((taken.with(index), self.operations[index].after(state)?)));
-        let next: Vec<_> = needed.chain(known).collect();
+        let fitting = |&index: &usize| Some((taken.with(index), self.operations[index].after(state)?));
+        let next: Vec<_> = needed.chain(known.iter().filter_map(fitting)).collect();
         self.open.extend(next);
     }
 
