@@ -7,10 +7,14 @@
 //! them, if a client sent it as a path, would be routed as this one, or would differ from it only in the endpoint. So a
 //! signature never counts for another resource: what is signed for `a%20b` does not open `a%2520b`, whose decoded form
 //! has the same letters.
+//!
+//! For a wrong signature all of these texts are signed, and whoever sends one need not know any key. So a path that is
+//! longer than every path that names something has one spelling only, the one that was sent.
 
 use std::iter;
 
 use super::AuthRequest;
+use crate::table::limits::{PATH_BYTES_MAX, PATH_UNITS_MAX};
 use crate::uri;
 
 /// The end that an account's name has at the secondary endpoint.
@@ -83,12 +87,17 @@ fn with_resources<'a>(
 /// The path as it was sent, the decoded path, and the path with `'(),` all plain or all encoded.
 fn spellings(path: &str) -> Vec<String> {
     let mut spellings = vec![path.to_owned()];
+    if path.len() > PATH_BYTES_MAX {
+        return spellings;
+    }
     // With an encoded separator the decoded path would have other segments, so only the sent form counts.
     let lower = path.to_ascii_lowercase();
     if lower.contains("%2f") || lower.contains("%5c") {
         return spellings;
     }
-    if let Ok(decoded) = uri::decode(path) {
+    if let Ok(decoded) = uri::decode(path)
+        && decoded.encode_utf16().count() <= PATH_UNITS_MAX
+    {
         spellings.push(encode(&decoded, "/-_.~$'(),*!=@:;&+"));
         spellings.push(encode(&decoded, "/-_.~$(),="));
         spellings.push(encode(&decoded, "/-_.~$"));
@@ -104,13 +113,15 @@ fn spellings(path: &str) -> Vec<String> {
 
 /// Percent-encodes everything but ASCII letters, digits and the characters in `plain`.
 fn encode(text: &str, plain: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
-        let character = char::from(byte);
-        if character.is_ascii_alphanumeric() || (byte.is_ascii() && plain.contains(character)) {
-            out.push(character);
+        if byte.is_ascii_alphanumeric() || plain.as_bytes().contains(&byte) {
+            out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            // Not by `format!`: it makes a string for each byte, and for a wrong signature a long path is encoded four times.
+            let [high, low] = [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
+            out.extend(['%', high, low]);
         }
     }
     out
@@ -205,6 +216,37 @@ mod tests {
     #[test]
     fn an_encoded_slash_does_not_become_a_separator() {
         assert!(texts("/T(a%2Fb)", "").iter().all(|text| text.contains("%2F")));
+    }
+
+    /// The longest path of an entity whose keys have 1,024 characters like this one.
+    fn longest(character: &str) -> String {
+        let key = character.repeat(1024);
+        let (account, table) = ("a".repeat(24), "T".repeat(63));
+        format!("/{account}-secondary/{account}/{table}(PartitionKey='{key}',RowKey='{key}')")
+    }
+
+    #[test]
+    fn the_longest_path_that_names_something_has_all_spellings() {
+        // Three bytes that are encoded, as long as one character can be; and a quote, which is written twice.
+        for character in ["a", "%e8%aa%9e", "''", "%27%27"] {
+            assert_eq!(spellings(&longest(character)).len(), 6, "{character}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_names_nothing_since_it_is_too_long_has_only_the_spelling_that_was_sent() {
+        // More bytes than the longest path that names something; and fewer bytes but more characters.
+        for part in ["%e8%aa%9e".repeat(2300), "(,)'".repeat(3000)] {
+            let path = format!("/T{part}");
+            assert_eq!(spellings(&path), std::slice::from_ref(&path));
+            // A client that knows a key is told what is wrong with its path, and not that its signature is wrong.
+            assert_eq!(texts(&path, "")[0], format!("D\n/acct{path}"));
+        }
+    }
+
+    #[test]
+    fn every_byte_is_encoded_as_two_capital_digits() {
+        assert_eq!(encode("a/\u{0}é~ÿ", "/"), "a/%00%C3%A9%7E%C3%BF");
     }
 
     proptest! {

@@ -12,6 +12,12 @@ pub const STRING_UNITS_MAX: usize = 32 * 1024;
 pub const BINARY_BYTES_MAX: usize = 64 * 1024;
 /// UTF-16 code units of PartitionKey and of RowKey, each.
 pub const KEY_UNITS_MAX: usize = 1024;
+/// Bytes of a percent-encoded path to which a client may have signed another spelling. The longest path that can name
+/// something has two keys of [`KEY_UNITS_MAX`] characters of three bytes each, so 9 bytes for each character. 1 KiB is for
+/// the account, which may be there twice, the table and the names of the keys, percent-encoded too.
+pub const PATH_BYTES_MAX: usize = 2 * 9 * KEY_UNITS_MAX + 1024;
+/// UTF-16 code units of such a path when it is decoded. In a key made of quotes each of them is written twice.
+pub const PATH_UNITS_MAX: usize = 2 * 2 * KEY_UNITS_MAX + 512;
 /// Entities, or tables, of one page; also the most that `$top` may ask for.
 pub const PAGE_ITEMS_MAX: usize = 1000;
 /// Bytes of a page's body after which the page ends.
