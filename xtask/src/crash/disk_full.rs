@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use super::conclude;
 use rangehold_testkit::client::{self, Client, Credential, Step, must};
 use rangehold_testkit::load::{Finding, Load};
-use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::server::{self, Server, Setup};
 use rangehold_testkit::workspace::{self, Profile};
 
 /// Size of the disk. The engine keeps what it has replaced for a minute or two, so data takes a few times its size.
@@ -32,6 +32,10 @@ const RESERVE: u64 = 32 << 20;
 const BALLAST: u64 = 560 << 20;
 /// Size of one entity of the filling: its text, in bytes.
 const FILLING: usize = 60_000;
+/// What the server logs when it begins to end.
+const STOPPING: &str = "stopping: finishing the requests under way";
+/// What the engine logs when a database has had all its time for saving what it holds, which is 35 s.
+const GAVE_UP: &str = "could not save its memory in time";
 /// Longest wait until writes are accepted again once there is space: above the server's own deadline.
 const RESUME_WAIT: Duration = Duration::from_secs(60);
 
@@ -63,6 +67,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     let mut findings = check(&mut load, server.address)?;
 
     let stopped = stops_while_full(server, &mut load, &disk)?;
+    waited_for_no_database(&setup.log)?;
     println!("filled to the last byte: ended {} ms after SIGTERM", stopped.as_millis());
     let full = Setup { started: "/livez", ..setup.clone() };
     let server = Server::start(&full).context("on a full disk")?;
@@ -197,6 +202,17 @@ fn stops_while_full(server: Server, load: &mut Load, disk: &Disk) -> Result<Dura
     // What the end itself gave back.
     disk.ballast(DISK)?;
     Ok(took)
+}
+
+/// A process that is told to end has five seconds. Here this is not measured, since a slow machine may take longer: if the
+/// process had waited for its databases, which cannot save anything now, its log would say that their time was over.
+fn waited_for_no_database(log: &Path) -> Result<()> {
+    let text = server::text(log);
+    let (_, end) = text.rsplit_once(STOPPING).context("the log does not say that the server ends")?;
+    if end.contains(GAVE_UP) {
+        bail!("after SIGTERM with the disk full the server waited for its databases: {}", server::tail(log));
+    }
+    Ok(())
 }
 
 /// Compares with what was acknowledged, without the filling.

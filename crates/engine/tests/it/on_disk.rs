@@ -29,6 +29,13 @@ async fn open(directory: &Path) -> Result<Node, OpenError> {
     Node::open(store(directory, None).await, options(&Clock::system())).await
 }
 
+/// The change that splits the first range, as it is now.
+fn split_at_q(server: &Node) -> Change {
+    let map = server.executor().maps().current();
+    let entry = &map.entries()[0];
+    Change::Split { range: entry.id, generation: entry.generation, at: partition("q").as_bytes().to_vec() }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_refuses_writes_and_reads_go_on() {
     let directory = tempfile::tempdir().unwrap();
@@ -46,17 +53,18 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     assert!(get(&server, "p", "1").await.unwrap().is_some());
     assert!(server.statistics().disk_low);
     // A change of ranges needs files too. It is refused at once, and does not wait for room.
-    let map = server.executor().maps().current();
-    let entry = &map.entries()[0];
-    let at = partition("q").as_bytes().to_vec();
-    let split = Change::Split { range: entry.id, generation: entry.generation, at };
-    let refused = timeout(Duration::from_secs(60), server.executor().carry_out(&split)).await.unwrap();
+    let refused = timeout(Duration::from_secs(60), server.executor().carry_out(&split_at_q(&server))).await;
+    let refused = refused.unwrap();
     assert!(matches!(&refused, Err(ChangeError::NotYet { waits_for: NotReady::DiskLow, .. })), "{refused:?}");
     server.close().await;
 
     let server = open(directory.path()).await.unwrap();
     put(&server, "p", "2", "v").await.unwrap();
     assert_eq!(rows(&server, &table_keys(TABLE)).await.unwrap().len(), 2);
+    // The refusal has begun nothing: with room again the same change is carried out.
+    let changed = server.executor().carry_out(&split_at_q(&server)).await.unwrap();
+    assert_eq!(changed.ranges.len(), 2, "{changed:?}");
+    server.close().await;
 }
 
 /// When less than the reserve is free, but more than half of it, rows can be deleted. A table can be dropped, and the
