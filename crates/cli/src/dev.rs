@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
-pub(crate) use self::announce::print_connection_strings;
+pub(crate) use self::announce::{ConnectionStringFlags, print_connection_strings};
 use self::announce::{announce, url};
 use self::secrets::Secrets;
 use crate::chance;

@@ -65,7 +65,7 @@ enum Command {
     /// Serve tables and objects from a local directory, ready for the SDKs of Azure and Google.
     Dev(config::DevFlags),
     /// Print the connection strings of a server with these settings, one for each account.
-    ConnectionString(config::DevFlags),
+    ConnectionString(dev::ConnectionStringFlags),
     /// Show the state of a running server at a glance.
     Status(output::View),
     /// Exit with 0 if a server is ready, and with 1 if not: for container health checks.
@@ -131,7 +131,7 @@ fn main() -> std::process::ExitCode {
     let program = Program::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match program.command {
         Command::Dev(flags) => dev::run(flags),
-        Command::ConnectionString(flags) => dev::print_connection_strings(flags),
+        Command::ConnectionString(flags) => dev::print_connection_strings(&flags),
         Command::Status(view) => status::show(&view),
         Command::Health(view) => health::show(&view),
         Command::Ranges(flags) => ranges::show(&flags),

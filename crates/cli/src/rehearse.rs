@@ -8,8 +8,10 @@ use clap::{Args, Subcommand};
 use rangehold_server::admin::rehearsals::{Order, Part};
 use serde_json::{Value, json};
 
-use crate::admin::{ANSWER_WITHIN, AdminClient};
+use crate::admin::ANSWER_WITHIN;
 use crate::map;
+use crate::output::{View, cell, list};
+use crate::text_table::text_table;
 
 const PATH: &str = "/v1/rehearsals";
 
@@ -25,7 +27,7 @@ pub(crate) enum Rehearse {
         #[arg(long, value_name = "SERVER")]
         to: Option<String>,
         #[command(flatten)]
-        admin: AdminClient,
+        view: View,
     },
     /// Answer every request for the range with 503 ServerBusy. Queries end before it.
     Offline(Lasting),
@@ -52,13 +54,13 @@ pub(crate) enum Rehearse {
         #[arg(long)]
         gateway: bool,
     },
-    /// Print the rehearsals that run now, as JSON.
-    List(AdminClient),
+    /// Show the rehearsals that run now.
+    List(View),
     /// End all rehearsals.
-    Stop(AdminClient),
+    Stop(View),
 }
 
-/// The range, how long it misbehaves, and the server.
+/// The range, how long it misbehaves, the server, and the form of its answer.
 #[derive(Debug, Args)]
 pub(crate) struct Lasting {
     /// The range, such as r7, or a key that it holds, such as marathon/Half.
@@ -67,28 +69,35 @@ pub(crate) struct Lasting {
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     lasting: Duration,
     #[command(flatten)]
-    admin: AdminClient,
+    view: View,
 }
 
-/// Starts or ends a rehearsal, and prints the rehearsals that run then.
+/// Starts or ends a rehearsal, and shows the rehearsals that run then.
 pub(crate) fn run(rehearse: &Rehearse) -> Result<()> {
-    let (admin, order) = match rehearse {
-        Rehearse::Move { range, to, admin } => {
-            return print(&map::move_away(admin, range, to.as_deref())?);
+    let (view, answer) = match rehearse {
+        Rehearse::Move { range, to, view } => {
+            view.print(&map::move_away(&view.admin, range, to.as_deref())?, map::changed_text);
+            return Ok(());
         }
-        Rehearse::List(admin) => return print(&admin.get(PATH, ANSWER_WITHIN)?),
-        Rehearse::Stop(admin) => return print(&admin.delete(PATH)?),
-        Rehearse::Offline(lasting) => (&lasting.admin, order(lasting, Part::Offline)),
+        Rehearse::List(view) => (view, view.admin.get(PATH, ANSWER_WITHIN)?),
+        Rehearse::Stop(view) => (view, view.admin.delete(PATH)?),
+        Rehearse::Offline(lasting) => begin(lasting, &order(lasting, Part::Offline))?,
         Rehearse::Busy { lasting, rate } => {
-            (&lasting.admin, Order { rate: Some(*rate), ..order(lasting, Part::Busy) })
+            begin(lasting, &Order { rate: Some(*rate), ..order(lasting, Part::Busy) })?
         }
         Rehearse::Timeout { lasting, rate, late, gateway } => {
             let (rate, late_seconds) = (Some(*rate), Some(late.as_secs_f64()));
             let gateway = *gateway;
-            (&lasting.admin, Order { rate, late_seconds, gateway, ..order(lasting, Part::Timeout) })
+            begin(lasting, &Order { rate, late_seconds, gateway, ..order(lasting, Part::Timeout) })?
         }
     };
-    print(&admin.post(PATH, &json!(order), ANSWER_WITHIN)?)
+    view.print(&answer, text);
+    Ok(())
+}
+
+/// Begins a rehearsal, and returns the rehearsals that run then.
+fn begin<'a>(lasting: &'a Lasting, order: &Order) -> Result<(&'a View, Value)> {
+    Ok((&lasting.view, lasting.view.admin.post(PATH, &json!(order), ANSWER_WITHIN)?))
 }
 
 fn order(lasting: &Lasting, act: Part) -> Order {
@@ -96,9 +105,37 @@ fn order(lasting: &Lasting, act: Part) -> Order {
     Order { range, act, seconds, rate: None, late_seconds: None, gateway: false }
 }
 
-fn print(answer: &Value) -> Result<()> {
-    println!("{answer:#}");
-    Ok(())
+/// The rehearsals that run, for people.
+fn text(answer: &Value) -> String {
+    let row = |rehearsal: &Value| {
+        [
+            cell(&rehearsal["range"]),
+            cell(&rehearsal["act"]),
+            status(rehearsal).to_owned(),
+            cell(&rehearsal["rate"]),
+            seconds(&rehearsal["late_seconds"]),
+            seconds(&rehearsal["seconds"]),
+        ]
+    };
+    let rows: Vec<[String; 6]> = list(answer).iter().map(row).collect();
+    match rows.is_empty() {
+        true => "no range misbehaves\n".to_owned(),
+        false => text_table(["range", "act", "answer", "rate", "late", "left"], &rows),
+    }
+}
+
+/// The status that clients get.
+fn status(rehearsal: &Value) -> &'static str {
+    match (rehearsal["act"] == "timeout", rehearsal["gateway"] == true) {
+        (false, _) => "503",
+        (true, false) => "500",
+        (true, true) => "504",
+    }
+}
+
+/// So many seconds; nothing if there is no number.
+fn seconds(value: &Value) -> String {
+    value.as_f64().map_or_else(String::new, |seconds| format!("{seconds} s"))
 }
 
 /// A time such as `500ms`, `10s`, `2m`.
@@ -119,6 +156,23 @@ fn parse_time(text: &str) -> Result<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn people_see_what_each_range_plays() {
+        let listed = json!([
+            { "range": "r3", "act": "timeout", "seconds": 9.5, "rate": 0.5, "late_seconds": 2.0, "gateway": true },
+            { "range": "r4", "act": "timeout", "seconds": 10.0, "rate": 1.0, "late_seconds": 0.2 },
+            { "range": "r7", "act": "offline", "seconds": 60.0 },
+        ]);
+        let expected = "\
+range  act      answer  rate  late   left
+r3     timeout  504     0.5   2 s    9.5 s
+r4     timeout  500     1.0   0.2 s  10 s
+r7     offline  503                  60 s
+";
+        assert_eq!(text(&listed), expected);
+        assert_eq!(text(&json!([])), "no range misbehaves\n");
+    }
 
     #[test]
     fn times_have_a_unit() {

@@ -3,10 +3,23 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::Result;
+use clap::Args;
 use rangehold_server::Running;
 use rangehold_server::accounts::{Account, WELL_KNOWN_KEY};
+use serde_json::{Value, json};
 
 use crate::config::{Config, DevFlags, Tls};
+use crate::output::Format;
+
+/// `rangehold connection-string`
+#[derive(Debug, Args)]
+pub(crate) struct ConnectionStringFlags {
+    #[command(flatten)]
+    server: DevFlags,
+    /// The form of the output: text for people and scripts, json for programs.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
 
 /// The URL of a service at `address`. An address that means "all addresses" is replaced by one that can be called.
 pub(super) fn url(config: &Config, address: SocketAddr) -> String {
@@ -75,11 +88,21 @@ fn connection_strings(config: &Config, tables: &str) -> Vec<String> {
 }
 
 /// Prints the connection strings of a server with these settings.
-pub(crate) fn print_connection_strings(flags: DevFlags) -> Result<()> {
-    let config = flags.resolve()?;
+pub(crate) fn print_connection_strings(flags: &ConnectionStringFlags) -> Result<()> {
+    let config = flags.server.resolve()?;
     let tables = url(&config, SocketAddr::new(config.host, config.table_port));
-    connection_strings(&config, &tables).iter().for_each(|string| println!("{string}"));
+    let strings = connection_strings(&config, &tables);
+    match flags.output {
+        Format::Text => strings.iter().for_each(|string| println!("{string}")),
+        Format::Json => println!("{:#}", by_account(&config, &strings)),
+    }
     Ok(())
+}
+
+/// The connection strings, each with its account.
+fn by_account(config: &Config, strings: &[String]) -> Value {
+    let all = config.accounts.iter().zip(strings);
+    all.map(|(account, string)| json!({ "account": account.name, "connection_string": string })).collect()
 }
 
 #[cfg(test)]
@@ -96,5 +119,8 @@ mod tests {
         assert!(
             strings[1].contains("AccountName=two;AccountKey=<key>;TableEndpoint=http://127.0.0.1:10002/two;")
         );
+        let told = by_account(&config, &strings);
+        assert_eq!(told[1], json!({ "account": "two", "connection_string": strings[1] }));
+        assert_eq!(told[0]["account"], "one");
     }
 }

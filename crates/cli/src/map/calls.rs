@@ -91,7 +91,8 @@ fn map_text(map: &Value) -> String {
     format!("version {}, next range {}\n{table}", map["version"], cell(&map["next_range"]))
 }
 
-fn changed_text(changed: &Value) -> String {
+/// What a change did, for people.
+pub(crate) fn changed_text(changed: &Value) -> String {
     let ranges: Vec<String> = list(&changed["ranges"]).iter().map(cell).collect();
     let done = format!(
         "done in map version {}: {}; writes were held for {} ms\n",

@@ -11,7 +11,7 @@ use clap::Subcommand;
 use rangehold_map::ServerId;
 use rangehold_map::script::{Asked, KeyName, Target};
 
-pub(crate) use self::calls::move_away;
+pub(crate) use self::calls::{changed_text, move_away};
 use self::script::Script;
 use crate::output::View;
 

@@ -19,18 +19,22 @@ fn clients_see_what_is_rehearsed() {
     program.says(&["map", "split", "marathon/Half"]);
 
     // The range is named by a key.
-    let offline = program.answers(&["rehearse", "offline", "marathon/Half", "--for", LONG]);
+    let json = ["--output", "json"];
+    let told = |words: &[&str]| program.answers(&[&["rehearse"][..], words, &json].concat());
+    let offline = told(&["offline", "marathon/Half", "--for", LONG]);
     assert_eq!((&offline[0]["range"], &offline[0]["act"]), (&json!("r3"), &json!("offline")), "{offline}");
     refused(&program, 503, "ServerBusy");
     assert_eq!(program.entity("Full", "1").0, 200, "the neighbour serves");
-    assert_eq!(program.answers(&["rehearse", "stop"]), json!([]));
+    assert_eq!(told(&["stop"]), json!([]));
     assert_eq!(program.entity("Half", "1").0, 200);
 
     // The range is named with its generation.
-    let busy = program.answers(&["rehearse", "busy", "r3@1", "--rate", "1", "--for", LONG]);
+    let busy = told(&["busy", "r3@1", "--rate", "1", "--for", LONG]);
     assert_eq!((&busy[0]["range"], &busy[0]["rate"]), (&json!("r3"), &json!(1.0)), "{busy}");
     refused(&program, 503, "ServerBusy");
-    program.says(&["rehearse", "stop"]);
+    let shown = program.says(&["rehearse", "list"]);
+    assert!(shown.contains("\nr3     busy  503     1.0 "), "{shown}");
+    assert_eq!(program.says(&["rehearse", "stop"]), "no range misbehaves\n");
 
     let late = ["rehearse", "timeout", "marathon/Half", "--rate", "1", "--late", "200ms", "--for", LONG];
     program.says(&late);
@@ -39,16 +43,18 @@ fn clients_see_what_is_rehearsed() {
     assert!(begun.elapsed() >= Duration::from_millis(200), "it is late");
     program.says(&["rehearse", "stop"]);
     program.says(&[&late[..], &["--gateway"]].concat());
-    let listed = program.answers(&["rehearse", "list"]);
+    let listed = told(&["list"]);
     assert_eq!((&listed[0]["act"], &listed[0]["gateway"]), (&json!("timeout"), &json!(true)), "{listed}");
     refused(&program, 504, "OperationTimedOut");
     program.says(&["rehearse", "stop"]);
 
-    let moved = program.answers(&["rehearse", "move", "marathon/Half"]);
+    let moved = told(&["move", "marathon/Half"]);
     assert_eq!(moved["ranges"], json!(["r3"]), "{moved}");
     let map = program.says(&["map", "show"]);
     assert!(map.contains("r3@2   s2 "), "{map}");
     assert_eq!(program.entity("Half", "1").0, 200);
+    let moved = program.says(&["rehearse", "move", "marathon/Half", "--to", "s1"]);
+    assert!(moved.starts_with("done in map version ") && moved.contains(": r3; "), "{moved}");
 
     for (range, says) in [("r9", "r9 is not in the map"), ("r3@1", "generation 1"), ("walk/Half", "no table")]
     {

@@ -14,6 +14,19 @@ fn empty_variables_count_as_not_set_and_1_means_true() {
 }
 
 #[test]
+fn connection_strings_are_told_to_programs_with_their_accounts() {
+    let mut command = rangehold();
+    command.args(["connection-string", "--accounts", "one:YQ==;two:Yg==", "--output", "json"]);
+    let ended = ended(command, "");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let told: serde_json::Value = serde_json::from_str(&ended.said).expect("JSON");
+    assert_eq!(told[0]["account"], "one", "{told}");
+    assert_eq!(told[1]["account"], "two", "{told}");
+    let string = told[1]["connection_string"].as_str().expect("a text");
+    assert!(string.contains("AccountName=two;"), "{told}");
+}
+
+#[test]
 fn commands_reach_a_server_by_a_token_that_is_in_no_file() {
     let (directory, token) = (tempfile::tempdir().unwrap(), "a-token-for-this-test");
     let server = Program::start(directory.path(), &["--admin-token", token]);

@@ -82,6 +82,19 @@ fn command(line: &str, flags: &Flags) -> String {
 }
 
 #[test]
+fn every_command_that_tells_something_tells_it_to_programs() {
+    // These two print nothing that a program could read in two forms.
+    let others = ["dev", "completions"];
+    let flags = flags();
+    let has_none_below = |path: &str| !flags.keys().any(|other| other.starts_with(&format!("{path} ")));
+    let last = flags.iter().filter(|(path, _)| !path.is_empty() && has_none_below(path));
+    let without =
+        last.filter(|(path, known)| !others.contains(&path.as_str()) && !known.contains("--output"));
+    let without: Vec<&String> = without.map(|(path, _)| path).collect();
+    assert!(without.is_empty(), "these commands have no --output: {without:?}");
+}
+
+#[test]
 fn a_command_or_a_flag_that_is_gone_is_found() {
     let flags = flags();
     assert!(flags["table export"].contains("--parallel") && flags["object ls"].contains("-r"), "{flags:?}");

@@ -1,5 +1,5 @@
 //! The snippets of the pages about the client and its commands, and of the recipes: each is run here, or compiled, or its
-//! page says why not. Of two other pages the programs for Google's client are run.
+//! page says why not. Of two other pages the programs for Google's client are run, and of one the way to restore a table.
 //!
 //! ```text
 //!   page     what a page asks for, in its order      pure
@@ -18,18 +18,20 @@ mod shell;
 mod shown;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use rangehold_testkit::client::{self, change, create_table, entity_path, must};
 use rangehold_testkit::needs::{
     GOOGLE_NODE, GOOGLE_PYTHON, OTHER_SERVICE, RECIPES_NODE, RECIPES_PYTHON, given,
 };
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace::{root, sources};
+use serde_json::Map;
 use tempfile::TempDir;
 
 use self::page::Step;
 use self::shell::{Shell, Swap};
-use crate::program::connection;
+use crate::program::{connection, ended, rangehold};
 
 /// Where a server of objects listens that was told nothing else.
 const OBJECTS: &str = "http://127.0.0.1:4443";
@@ -58,6 +60,7 @@ pages! {
     the_recipe_for_objects_in_javascript_works: "docs/recipes/javascript-objects.md", google_javascript;
     the_first_page_shows_what_googles_client_prints: "README.md", google_samples;
     the_page_about_objects_shows_what_googles_client_prints: "docs/objects.md", google_samples;
+    a_table_is_restored_as_the_page_about_operating_shows: "docs/operating.md", restored_table;
 }
 
 /// The pages of [`FOLDERS`] by their paths, with their texts.
@@ -70,6 +73,19 @@ fn pages() -> Vec<(String, String)> {
 
 fn text(page: &str) -> String {
     fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// The part of a page below a heading. Its lines have the numbers that they have in the page.
+fn section(page: &str, heading: &str) -> String {
+    let mut is_in = false;
+    let mut part = String::new();
+    for line in text(page).lines() {
+        if line.starts_with("## ") {
+            is_in = line == heading;
+        }
+        part.extend([if is_in { line } else { "" }, "\n"]);
+    }
+    part
 }
 
 fn steps(page: &str) -> Vec<Step> {
@@ -110,7 +126,7 @@ fn pages_name_commands_and_flags_that_exist() {
 /// A server that a page expects to run already.
 struct Running {
     server: Server,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Running {
@@ -118,7 +134,11 @@ impl Running {
         let directory = tempfile::tempdir().expect("a directory");
         let (data, log) = (directory.path().join("data"), directory.path().join("log"));
         let setup = Setup::new(Path::new(env!("CARGO_BIN_EXE_rangehold")), &data, &log);
-        Self { server: Server::start(&setup).expect("the server starts"), _directory: directory }
+        Self { server: Server::start(&setup).expect("the server starts"), directory }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
     }
 
     fn connection(&self) -> String {
@@ -163,7 +183,7 @@ fn stress(page: &str) {
 /// The page starts the server itself. Its peaks take minutes; here they take seconds, because the verdict is not about
 /// the time.
 fn with_its_own_server(page: &str, minutes: &'static str) {
-    let (mut shell, [table, _]) = Shell::with_ports();
+    let (mut shell, [table, ..]) = Shell::with_ports();
     shell.swap(Swap::development(&connection(table)));
     shell.swap(Swap { page: minutes, test: "--minutes 0.04".to_owned() });
     shell.run(page, &steps(page));
@@ -210,11 +230,47 @@ fn javascript(page: &str) {
 /// The page starts two servers, one after the other.
 fn google_javascript(page: &str) {
     let Some(modules) = given(GOOGLE_NODE) else { return };
-    let (mut shell, [_, objects]) = Shell::with_ports();
+    let (mut shell, [_, objects, _]) = Shell::with_ports();
     shell.swap(Swap { page: OBJECTS, test: format!("http://{objects}") });
     let install = "npm install @google-cloud/storage";
     shell.swap(Swap { page: install, test: format!("ln -s '{modules}' node_modules") });
     shell.run(page, &steps(page));
+}
+
+/// The page begins with a backup, and with a server whose rows were deleted since. It shows the figures of a table that is not
+/// here, so what the commands print is not compared; what they restore is.
+fn restored_table(page: &str) {
+    let orders = ["0001", "0002", "0003"];
+    let running = Running::start();
+    let mut writer = running.server.client();
+    let mut write = |step: client::Step, row: &str| {
+        let request = change(step, "orders", ("shop-01", row), &Map::new(), "*");
+        must(&mut writer, request, 204).expect("it is written");
+    };
+    must(&mut running.server.client(), create_table("orders"), 204).expect("a table");
+    orders.iter().for_each(|row| write(client::Step::Insert, row));
+
+    let (mut shell, [table, object, admin]) = Shell::with_ports();
+    let mut backup = rangehold();
+    backup.arg("backup").arg("--from").arg(running.data());
+    backup.arg("--to").arg(shell.folder().join("backup"));
+    let backed_up = ended(backup, "");
+    assert_eq!(backed_up.code, Some(0), "{backed_up:?}");
+    orders.iter().for_each(|row| write(client::Step::Delete, row));
+
+    shell.swap(Swap::development(&running.connection()));
+    for (shown, free) in [("11002", table), ("11443", object), ("11080", admin)] {
+        shell.swap(Swap { page: shown, test: free.port().to_string() });
+    }
+    let part = section(page, "## Restore one table");
+    let steps = page::blocks(&part).and_then(|blocks| page::steps(&blocks, false));
+    let steps = steps.unwrap_or_else(|why| panic!("{page}, {why}"));
+    let steps: Vec<Step> = steps.into_iter().map(|step| Step { shown: None, ..step }).collect();
+    shell.run(page, &steps);
+    for row in orders {
+        let read = client::get(entity_path("orders", "shop-01", row));
+        must(&mut running.server.client(), read, 200).expect("it was restored");
+    }
 }
 
 /// A page that shows much, and programs for Google's client among it. Only these are run; the page says in words how the

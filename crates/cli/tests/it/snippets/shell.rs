@@ -43,8 +43,8 @@ impl Shell {
     }
 
     /// A shell for a page that starts servers: they take ports that were free a moment ago, and keep their data in a folder
-    /// of the test. Also where tables and objects will be.
-    pub(super) fn with_ports() -> (Self, [SocketAddr; 2]) {
+    /// of the test. Also where tables, objects and the admin endpoint will be.
+    pub(super) fn with_ports() -> (Self, [SocketAddr; 3]) {
         let mut shell = Self::new();
         let free = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let [table, object, admin] = [(); 3].map(|()| free().expect("a port is free"));
@@ -54,7 +54,7 @@ impl Shell {
         shell.variable("RANGEHOLD_ADMIN", admin.to_string());
         let data = shell.directory.path().join("data");
         shell.variable("RANGEHOLD_DATA", data.to_str().expect("it is text").to_owned());
-        (shell, [table, object])
+        (shell, [table, object, admin])
     }
 
     /// The folder in which the commands run.
