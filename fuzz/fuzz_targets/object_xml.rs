@@ -8,6 +8,7 @@ use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::request::Query;
 use rangehold_protocol::object::xml::acl;
 use rangehold_protocol::object::xml::buckets::read_create;
+use rangehold_protocol::object::xml::compose;
 use rangehold_protocol::object::xml::delete::DeleteRequest;
 use rangehold_protocol::object::xml::list::{ListRequest, Page};
 use rangehold_protocol::object::xml::parts::{PART_NUMBER_MAX, read_complete};
@@ -17,7 +18,8 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(parts) = read_complete(data) {
         assert!(!parts.is_empty() && parts.iter().all(|(number, _)| (1..=PART_NUMBER_MAX).contains(number)));
     }
-    let _ = (DeleteRequest::read(data), read_create("bucket", data), acl::read(data, true));
+    let _ =
+        (DeleteRequest::read(data), read_create("bucket", data), acl::read(data, true), compose::read(data));
     for setting in [Setting::Cors, Setting::Lifecycle, Setting::Tagging, Setting::Website] {
         let _ = setting.read(data);
     }

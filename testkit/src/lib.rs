@@ -37,6 +37,18 @@ pub mod server;
 pub mod sign;
 pub mod workspace;
 
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// Compresses bytes with gzip, as clients do before they send or store them.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).expect("a buffer takes all");
+    encoder.finish().expect("a buffer takes all")
+}
+
 /// The time of this machine, as requests are dated with it.
 pub fn seconds_since_1970() -> i64 {
     time::OffsetDateTime::now_utc().unix_timestamp()

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::postgres::{PORT_TRIALS_MAX, PostgresServer, free_port, guard, unprivileged};
+use crate::postgres::{PostgresServer, guard, start_at_free_port, unprivileged};
 use crate::roles;
 
 /// Where Debian installs it.
@@ -33,20 +33,12 @@ impl Pooler {
 
     /// The same with more lines in the section `[pgbouncer]` of its settings.
     pub fn start_with(server: &PostgresServer, more: &str) -> Pooler {
-        let mut log = String::new();
-        for _ in 0..PORT_TRIALS_MAX {
-            match Pooler::try_start(server, more) {
-                Ok(pooler) => return pooler,
-                Err(noted) => log = noted,
-            }
-        }
-        panic!("pgbouncer did not start:\n{log}");
+        start_at_free_port("pgbouncer", |port| Pooler::try_start(server, port, more))
     }
 
-    /// Starts it at a port that was free just before. If it ends, returns what it has noted: another program may have taken the port.
-    fn try_start(server: &PostgresServer, more: &str) -> Result<Pooler, String> {
+    /// Starts it at a port. If it ends, returns what it has noted.
+    fn try_start(server: &PostgresServer, port: u16, more: &str) -> Result<Pooler, String> {
         let directory = tempfile::Builder::new().prefix("rangehold-bouncer-").tempdir().expect("a directory");
-        let port = free_port();
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
              unix_socket_dir =\nauth_type = trust\nauth_file = {dir}/users\npool_mode = transaction\n\

@@ -38,7 +38,7 @@ use crate::roles;
 /// ([`roles`](crate::roles)), and tests connect as others.
 const SUPERUSER: &str = "postgres";
 /// How often another port is tried if another program has taken the port in the meantime.
-pub(crate) const PORT_TRIALS_MAX: usize = 5;
+const PORT_TRIALS_MAX: usize = 5;
 /// How often a server is asked whether it is ready, and how long between: two minutes at most, since a
 /// busy machine recovers slowly.
 const READY_TRIALS_MAX: usize = 2400;
@@ -75,14 +75,12 @@ impl PostgresServer {
             PostgresServer { directory, port: 0, settings, postmaster: Mutex::new(None), guard: None };
         server.initialise();
         server.guard = Some(guard(CLEAN_UP, &[server.directory().as_os_str()]));
-        for _ in 0..PORT_TRIALS_MAX {
-            server.port = free_port();
-            if server.try_start() {
-                server.sql("postgres", roles::of_server());
-                return server;
-            }
-        }
-        panic!("PostgreSQL did not start:\n{}", server.log());
+        start_at_free_port("PostgreSQL", |port| {
+            server.port = port;
+            if server.try_start() { Ok(()) } else { Err(server.log()) }
+        });
+        server.sql("postgres", roles::of_server());
+        server
     }
 
     /// The port on 127.0.0.1; it stays the same over restarts.
@@ -352,6 +350,19 @@ pub fn unprivileged() -> Option<(u32, u32)> {
 
 fn pause() {
     std::thread::sleep(READY_PAUSE);
+}
+
+/// Starts a program at a port that was free just before. If it ends, another program may have taken the port; then it is
+/// started at another one. What `start` returns then is what the program has noted.
+pub(crate) fn start_at_free_port<T>(program: &str, mut start: impl FnMut(u16) -> Result<T, String>) -> T {
+    let mut log = String::new();
+    for _ in 0..PORT_TRIALS_MAX {
+        match start(free_port()) {
+            Ok(started) => return started,
+            Err(noted) => log = noted,
+        }
+    }
+    panic!("{program} did not start:\n{log}");
 }
 
 /// A port that was free a moment ago.

@@ -13,6 +13,9 @@ use crate::error::Damaged;
 use crate::limits::BLOB_BLOCKS_AT_ONCE;
 use crate::store::{ObjectError, damaged_file};
 
+/// How many bytes of a file are read at once.
+const PIECE_BYTES: u64 = BLOB_BLOCKS_AT_ONCE * blob::BLOCK_FILE_BYTES;
+
 /// A chunk file that two stores have, and how many bytes it has in each.
 pub(super) struct Twice<'a> {
     pub(super) path: &'a Path,
@@ -25,15 +28,13 @@ impl Twice<'_> {
     /// Fails if both are whole and have different bytes: two stores that were one went on with the same upload, each for itself.
     pub(super) async fn can_stay(&self, moments: &mut Moments) -> Result<bool, CopyError> {
         let Self { path, from: (from, from_bytes), to: (to, to_bytes) } = *self;
-        let (mut same, mut at) = (from_bytes == to_bytes, 0);
-        while at < to_bytes {
-            let piece = at..to_bytes.min(at + BLOB_BLOCKS_AT_ONCE * blob::BLOCK_FILE_BYTES);
+        let mut same = from_bytes == to_bytes;
+        for piece in pieces(to_bytes) {
             let Some(there) = whole_blocks(to, path, piece.clone()).await? else { return Ok(false) };
             if same {
-                let Some(here) = whole_blocks(from, path, piece.clone()).await? else { return Ok(true) };
+                let Some(here) = whole_blocks(from, path, piece).await? else { return Ok(true) };
                 same = here == there;
             }
-            at = piece.end;
             moments.renew_when_due().await?;
         }
         if same || !is_whole(moments, from, path, from_bytes).await? {
@@ -54,16 +55,21 @@ async fn is_whole(
     if store.head(path).await.is_err_and(|error| damaged_file(&error).is_some()) {
         return Ok(false);
     }
-    let mut at = 0;
-    while at < bytes {
-        let end = bytes.min(at + BLOB_BLOCKS_AT_ONCE * blob::BLOCK_FILE_BYTES);
-        if whole_blocks(store, path, at..end).await?.is_none() {
+    for piece in pieces(bytes) {
+        if whole_blocks(store, path, piece).await?.is_none() {
             return Ok(false);
         }
-        at = end;
         moments.renew_when_due().await?;
     }
     Ok(true)
+}
+
+/// A file of so many bytes, in pieces of whole blocks.
+fn pieces(bytes: u64) -> impl Iterator<Item = Range<u64>> {
+    (0..bytes.div_ceil(PIECE_BYTES)).map(move |piece| {
+        let at = piece * PIECE_BYTES;
+        at..bytes.min(at + PIECE_BYTES)
+    })
 }
 
 /// Some blocks of a file; `None` if they are damaged.
@@ -94,17 +100,13 @@ pub(super) async fn copy_file(
         return Err(Damaged::new(format!("{path} is empty, and a chunk has at least one byte")).into());
     }
     let mut upload = to.put_multipart(path).await.map_err(&writing)?;
-    let mut at = 0;
-    while at < bytes {
-        let end = bytes.min(at + BLOB_BLOCKS_AT_ONCE * blob::BLOCK_FILE_BYTES);
-        let piece = from.get_range(path, at..end).await.map_err(&reading)?;
+    for Range { start, end } in pieces(bytes) {
+        let piece = from.get_range(path, start..end).await.map_err(&reading)?;
         if !blob::are_whole_blocks(piece.clone()) {
-            return Err(
-                Damaged::new(format!("{path}: a checksum between byte {at} and {end} does not fit")).into()
-            );
+            let what = format!("{path}: a checksum between byte {start} and {end} does not fit");
+            return Err(Damaged::new(what).into());
         }
         upload.put_part(piece.into()).await.map_err(&writing)?;
-        at = end;
         moments.renew_when_due().await?;
     }
     upload.complete().await.map_err(&writing)?;

@@ -174,22 +174,76 @@ impl Announced {
     /// The message has the name of the checksum and the client's value; official tests look for both.
     pub fn check(&self, crc32c: Crc32c, md5: Option<Md5>) -> Result<(), ObjectError> {
         if let Some(announced) = self.crc32c.filter(|announced| *announced != crc32c) {
-            return Err(mismatch("CRC32C", &announced.text(), &crc32c.text()));
+            return Err(mismatch(Checksum::Crc32c, &announced.text(), &crc32c.text()));
         }
         match (self.md5, md5) {
             (Some(announced), Some(md5)) if announced != md5 => {
-                Err(mismatch("MD5 hash", &announced.text(), &md5.text()))
+                Err(mismatch(Checksum::Md5, &announced.text(), &md5.text()))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// The refusal of bytes whose checksum `what` is not the one that the client announced.
-pub fn mismatch(what: &str, announced: &str, found: &str) -> ObjectError {
+/// A checksum that a client can announce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checksum {
+    /// The CRC32C of [`Announced`].
+    Crc32c,
+    /// The MD5 of [`Announced`].
+    Md5,
+    /// The SHA-256 of a body that its signer demands.
+    Signed,
+    /// One of Amazon's clients.
+    Amazon(AmazonChecksum),
+}
+
+impl Checksum {
+    /// How a refusal calls it.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Crc32c => "CRC32C",
+            Self::Md5 => "MD5 hash",
+            Self::Signed => "SHA-256",
+            Self::Amazon(sum) => sum.name(),
+        }
+    }
+}
+
+/// The checksums of Amazon's clients that are checked. Others are ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AmazonChecksum {
+    /// `x-amz-checksum-crc32`.
+    Crc32,
+    /// `x-amz-checksum-crc32c`.
+    Crc32c,
+    /// `x-amz-checksum-sha256`.
+    Sha256,
+}
+
+impl AmazonChecksum {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Crc32, Self::Crc32c, Self::Sha256];
+
+    /// How the name of its header ends.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Crc32 => "crc32",
+            Self::Crc32c => "crc32c",
+            Self::Sha256 => "sha256",
+        }
+    }
+}
+
+/// The refusal of bytes whose checksum is not the one that the client announced.
+pub fn mismatch(sum: Checksum, announced: &str, found: &str) -> ObjectError {
+    let what = sum.text();
     let message = format!("Provided {what} \"{announced}\" doesn't match calculated {what} \"{found}\".");
     let refused = ObjectError::new(ErrorKind::WrongChecksum, message);
-    if what.eq_ignore_ascii_case("CRC32C") { refused.with(Particular::Crc32c) } else { refused }
+    match sum {
+        Checksum::Crc32c | Checksum::Amazon(AmazonChecksum::Crc32c) => refused.with(Particular::Crc32c),
+        Checksum::Md5 | Checksum::Signed | Checksum::Amazon(_) => refused,
+    }
 }
 
 /// No bytes have this CRC32C of `x-goog-hash`.

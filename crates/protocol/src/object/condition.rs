@@ -88,6 +88,13 @@ pub struct Seen {
     pub xml_tag: Option<String>,
 }
 
+impl Seen {
+    /// What there is to see of something that has a metageneration and no generation.
+    pub fn of_metageneration(metageneration: u64) -> Self {
+        Self { generation: 0, metageneration, tag: metageneration.to_string(), xml_tag: None }
+    }
+}
+
 impl From<&Generation> for Seen {
     fn from(generation: &Generation) -> Self {
         Self {

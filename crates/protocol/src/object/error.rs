@@ -194,6 +194,10 @@ pub enum Particular {
     Crc32c,
     /// The list that ends a multipart upload names no part.
     NoParts,
+    /// The requesters of the bucket pay, and the request does not say who does.
+    NoUserProject,
+    /// A retry test ordered this status. No refusal of this server may have it.
+    Ordered(u16),
 }
 
 /// A refusal of a request about buckets or objects.
@@ -267,6 +271,12 @@ impl ObjectError {
         Self::new(ErrorKind::NotModified, "")
     }
 
+    /// "Bucket is a requester pays bucket but no user project provided."
+    pub fn no_user_project() -> Self {
+        let message = "Bucket is a requester pays bucket but no user project provided.";
+        Self::new(ErrorKind::Required, message).with(Particular::NoUserProject)
+    }
+
     /// This server does not have `what`, for example "storage.folders.insert".
     pub fn not_implemented(what: &str) -> Self {
         Self::new(ErrorKind::NotImplemented, format!("{what} is not implemented by this server."))
@@ -297,6 +307,7 @@ impl ObjectError {
     pub const fn xml_code(&self) -> &'static str {
         match self.particular {
             Some(Particular::NoParts) => "MalformedCompleteMultipartUploadRequest",
+            Some(Particular::NoUserProject) => "UserProjectMissing",
             _ => self.kind.xml_code(),
         }
     }

@@ -8,12 +8,13 @@ use std::io::{self, Write as _};
 use bytes::{Buf as _, Bytes};
 use flate2::write::MultiGzDecoder;
 use hyper::body::Incoming;
-use rangehold_protocol::error::{ErrorCode, TableError};
+use rangehold_protocol::error::TableError;
 use tokio::time::Instant;
 
+use super::piece::Next;
 use super::{Bodies, Piece};
 use crate::fair::Tenant;
-use crate::limits::{PIECE_BYTES, PIECE_QUIET_MAX, PIECE_WITHIN, REQUEST_WITHIN, UNPACKING_BYTES};
+use crate::limits::{PIECE_BYTES, REQUEST_WITHIN, UNPACKING_BYTES};
 
 /// So many bytes come out of the decoder in one step at most, since its own buffer has as many.
 const STEP_BYTES: usize = 32 * 1024;
@@ -136,16 +137,14 @@ impl Bodies {
         let begun = Instant::now();
         while !packed.has_ended() && !packed.is_full() {
             if rest.is_empty() {
-                let deadline = begun + if packed.len() == 0 { PIECE_QUIET_MAX } else { PIECE_WITHIN };
-                match place.next_frame(body, deadline).await {
-                    Ok(Some(frame)) => *rest = frame.into_data().unwrap_or_default(),
-                    Ok(None) => {
+                match place.next_of_piece(body, begun, packed.len() == 0).await? {
+                    Next::Bytes(frame) => *rest = frame,
+                    Next::End => {
                         let more = packed.end().map_err(|error| packed.damaged(&error))?;
                         place.wait_for_room(more, Instant::now() + REQUEST_WITHIN).await?;
                         break;
                     }
-                    Err(slow) if slow.code == ErrorCode::RequestTimedOut && packed.len() > 0 => break,
-                    Err(error) => return Err(error),
+                    Next::Slow => break,
                 }
             }
             let more = packed.step(rest).map_err(|error| packed.damaged(&error))?;
@@ -161,16 +160,9 @@ impl Bodies {
 
 #[cfg(test)]
 mod tests {
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
+    use rangehold_testkit::gzip;
 
     use super::*;
-
-    fn gzip(text: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(text).unwrap();
-        encoder.finish().unwrap()
-    }
 
     /// The pieces of a body that comes in frames of `cut` bytes.
     fn pieces(body: &[u8], cut: usize) -> io::Result<Vec<Bytes>> {

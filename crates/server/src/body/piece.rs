@@ -24,6 +24,16 @@ struct Held {
     _place: Arc<Place>,
 }
 
+/// What comes next of a body while a piece of it is filled.
+pub(super) enum Next {
+    /// The bytes of a frame.
+    Bytes(Bytes),
+    /// The body has ended.
+    End,
+    /// The client is slow, and the piece has something: it is taken as it is.
+    Slow,
+}
+
 impl Piece {
     /// A piece of which all bytes are here.
     pub(super) fn whole(bytes: Bytes, place: Place) -> Self {
@@ -60,16 +70,10 @@ impl Bodies {
         let begun = Instant::now();
         let mut bytes = BytesMut::new();
         while bytes.len() < limits::PIECE_BYTES {
-            let deadline = match bytes.is_empty() {
-                true => begun + limits::PIECE_QUIET_MAX,
-                false => begun + limits::PIECE_WITHIN,
-            };
             if rest.is_empty() {
-                *rest = match place.next_frame(body, deadline).await {
-                    Ok(Some(frame)) => frame.into_data().unwrap_or_default(),
-                    Ok(None) => break,
-                    Err(slow) if slow.code == ErrorCode::RequestTimedOut && !bytes.is_empty() => break,
-                    Err(error) => return Err(error),
+                *rest = match place.next_of_piece(body, begun, bytes.is_empty()).await? {
+                    Next::Bytes(frame) => frame,
+                    Next::End | Next::Slow => break,
                 };
             }
             let fits = rest.split_to(rest.len().min(limits::PIECE_BYTES - bytes.len()));
@@ -86,6 +90,24 @@ impl Bodies {
             return Ok(None);
         }
         Ok(Some(Piece::whole(bytes.freeze(), place)))
+    }
+}
+
+impl Place {
+    /// What comes next of a body for a piece that was begun then. Fails if nothing of the piece comes in time.
+    pub(super) async fn next_of_piece(
+        &self,
+        body: &mut Incoming,
+        begun: Instant,
+        is_empty: bool,
+    ) -> Result<Next, TableError> {
+        let within = if is_empty { limits::PIECE_QUIET_MAX } else { limits::PIECE_WITHIN };
+        match self.next_frame(body, begun + within).await {
+            Ok(Some(frame)) => Ok(Next::Bytes(frame.into_data().unwrap_or_default())),
+            Ok(None) => Ok(Next::End),
+            Err(slow) if slow.code == ErrorCode::RequestTimedOut && !is_empty => Ok(Next::Slow),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -83,12 +83,11 @@ impl ObjectService {
 
     pub(super) async fn list_buckets(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
         let projection = exchange.query.projection(Projection::NoAcl)?;
-        let after = exchange.parameter("pageToken").map(|token| name_in_token("pageToken", token));
         let select = Select {
             project: self.project(exchange)?,
             prefix: exchange.parameter("prefix").unwrap_or_default(),
             deleted: exchange.query.flag("softDeleted")?,
-            after: after.transpose()?,
+            after: page_after(exchange)?,
             wanted: exchange.query.page_size("maxResults")?,
         };
         let (buckets, next) = self.selected_buckets(&select, exchange.now.into()).await?;
@@ -222,15 +221,34 @@ impl Page {
     }
 }
 
-/// The token of the page after the bucket `name`.
+/// The token of the page after the item `name`.
 pub(super) fn token_of(name: String) -> String {
     URL_SAFE_NO_PAD.encode(name)
+}
+
+/// The name after which the page begins that is asked for; `None` for the first page.
+pub(super) fn page_after(exchange: &Exchange<'_>) -> Result<Option<String>, ObjectError> {
+    let token = exchange.parameter("pageToken");
+    token.map(|token| name_in_token("pageToken", token)).transpose()
 }
 
 /// The name in a token, which came in this parameter.
 pub(super) fn name_in_token(parameter: &str, token: &str) -> Result<String, ObjectError> {
     let name = URL_SAFE_NO_PAD.decode(token).ok().and_then(|name| String::from_utf8(name).ok());
     name.ok_or_else(|| ObjectError::invalid(parameter, token, "Send the token of the last page."))
+}
+
+/// The first `wanted` of some items and, if there are more, the token of the page after them. `name` gives the name of
+/// an item.
+pub(super) fn cut_page<T>(
+    mut items: impl Iterator<Item = T>,
+    wanted: usize,
+    name: impl Fn(&T) -> &str,
+) -> (Vec<T>, Option<String>) {
+    let page: Vec<T> = items.by_ref().take(wanted).collect();
+    let last = page.last().filter(|_| items.next().is_some());
+    let next = last.map(|last| token_of(name(last).to_owned()));
+    (page, next)
 }
 
 /// The key of a partition without the byte that ends its name, so that longer names lie above it too.

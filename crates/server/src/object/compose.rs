@@ -1,5 +1,5 @@
 //! Compose: one object of up to 32 others. It shares the chunks of its sources' blobs, and removes the sources if the client
-//! asks for that.
+//! asks for that. The JSON API and the XML API read their requests into a [`Composition`].
 
 use bytes::{Bytes, BytesMut};
 use rangehold_map::blob::{BlobUser, Extent};
@@ -20,6 +20,7 @@ use super::ObjectService;
 use super::encryption::{check_key, customer_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
+use super::grants::{DELETE, GET};
 use super::located::Wants;
 use super::meter::Meter;
 use super::payload::{INLINE_BYTES_MAX, Receiver};
@@ -29,12 +30,22 @@ use super::transfer::{Source, extents, user};
 use crate::limits::NAMES_CHANGE_TRIES_MAX;
 
 /// What a client wants.
-struct Composition {
+pub(super) struct Composition {
     /// Names, generations if they are named, and conditions.
-    sources: Vec<(String, Option<u64>, Conditions)>,
-    draft: Draft,
+    pub(super) sources: Vec<(String, Option<u64>, Conditions)>,
+    pub(super) draft: Draft,
+    /// The conditions on the target.
+    pub(super) conditions: Conditions,
     /// Whether the sources are removed.
-    deletes: bool,
+    pub(super) deletes: bool,
+}
+
+/// An object that was composed.
+pub(super) struct Composed {
+    pub(super) bucket: Bucket,
+    /// The name under which it is stored.
+    pub(super) stored: String,
+    pub(super) made: Generation,
 }
 
 impl ObjectService {
@@ -45,23 +56,54 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let body = self.body_object(exchange, body).await?;
-        let mut bucket = self.bucket(&call.bucket).await?;
-        check_object(&call.object)?;
-        let mut wanted = Composition::read(exchange, &body)?;
+        let wanted = Composition::read(exchange, &body)?;
         let projection = exchange.query.projection(Projection::Full)?;
-        let deadline = exchange.deadline();
-        let target = self.located(&mut bucket, &call.object, Wants::New, deadline).await?;
-        for (name, ..) in &mut wanted.sources {
-            *name = self.located(&mut bucket, name, Wants::There, deadline).await?.into_owned();
+        let composed = self.composed(exchange, &call.bucket, &call.object, wanted).await?;
+        self.object_resource(exchange, &composed.bucket, &composed.stored, &composed.made, projection)
+    }
+
+    /// Composes an object. The sender may write it; whether the sender may also read the sources, and remove them, is checked
+    /// here, since they are named in the body.
+    pub(super) async fn composed(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        mut wanted: Composition,
+    ) -> Result<Composed, Failure> {
+        let mut bucket = self.bucket(bucket).await?;
+        check_object(name)?;
+        for (source, ..) in &wanted.sources {
+            self.permit(exchange, GET, &bucket, Some(source)).await?;
+            if wanted.deletes && source != name {
+                self.permit(exchange, DELETE, &bucket, Some(source)).await?;
+            }
         }
-        let to = Name { bucket: &bucket, name: &target };
+        let deadline = exchange.deadline();
+        let stored = self.located(&mut bucket, name, Wants::New, deadline).await?.into_owned();
+        for (source, ..) in &mut wanted.sources {
+            *source = self.located(&mut bucket, source, Wants::There, deadline).await?.into_owned();
+        }
+        let to = Name { bucket: &bucket, name: &stored };
+        let made = self.compose_in_turn(exchange, to, &wanted, deadline).await?;
+        Ok(Composed { bucket, stored, made })
+    }
+
+    /// Composes an object when it is its turn, if sources are removed. It tries again while others change them.
+    async fn compose_in_turn(
+        &self,
+        exchange: &Exchange<'_>,
+        to: Name<'_>,
+        wanted: &Composition,
+        deadline: Instant,
+    ) -> Result<Generation, Failure> {
         let names = wanted.sources.iter().map(|(name, ..)| name.as_str()).chain([to.name]);
         let others_go = wanted.deletes && wanted.sources.iter().any(|(name, ..)| name != to.name);
-        let _turn = if others_go { Some(self.turn(&bucket, names, deadline).await?) } else { None };
+        let _turn = if others_go { Some(self.turn(to.bucket, names, deadline).await?) } else { None };
         for tries in 0..NAMES_CHANGE_TRIES_MAX {
             let id = format!("{}-{tries}", exchange.id);
-            if let Some(made) = self.compose_once(exchange, to, &wanted, &id, deadline).await? {
-                return self.object_resource(exchange, &bucket, to.name, &made, projection);
+            if let Some(made) = self.compose_once(exchange, to, wanted, &id, deadline).await? {
+                return Ok(made);
             }
         }
         Err(Failure::unavailable("The sources are changed again and again. Try again."))
@@ -95,11 +137,10 @@ impl ObjectService {
         });
         let parts = sources.iter().map(|(_, source)| source.generation.component_count.unwrap_or(1)).sum();
         let payload = Payload::new(&joined, crc32c, None, &user.upload).composed_of(parts);
-        let conditions = exchange.query.conditions(None, None)?;
         let create = Create {
             to,
             draft: &wanted.draft,
-            conditions: &conditions,
+            conditions: &wanted.conditions,
             payload: &payload,
             owner: &owner,
             ends_upload: None,
@@ -169,6 +210,7 @@ impl Composition {
         Ok(Self {
             sources: listed.iter().map(source).collect::<Result<_, _>>()?,
             draft,
+            conditions: exchange.query.conditions(None, None)?,
             deletes: body.get("deleteSourceObjects").and_then(Value::as_bool) == Some(true),
         })
     }

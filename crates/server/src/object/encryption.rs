@@ -18,8 +18,16 @@ const ALGORITHM: &str = "AES256";
 /// The SHA-256 of the key in the headers that begin with `prefix`, if there is one. A key comes with its algorithm and its
 /// hash, or not at all.
 pub(super) fn customer_key(exchange: &Exchange<'_>, prefix: &str) -> Result<Option<[u8; 32]>, ObjectError> {
-    let header = |name: &str| exchange.header(&format!("{prefix}-{name}"));
-    let (algorithm, key, hash) = (header("algorithm"), header("key"), header("key-sha256"));
+    key_among(prefix, |name| exchange.header(name))
+}
+
+/// The same among the fields of a form, which have the same names. `value` looks up a field.
+pub(super) fn key_among<'v>(
+    prefix: &str,
+    value: impl Fn(&str) -> Option<&'v str>,
+) -> Result<Option<[u8; 32]>, ObjectError> {
+    let part = |name: &str| value(&format!("{prefix}-{name}"));
+    let (algorithm, key, hash) = (part("algorithm"), part("key"), part("key-sha256"));
     if (algorithm, key, hash) == (None, None, None) {
         return Ok(None);
     }

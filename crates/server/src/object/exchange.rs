@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::header::{HeaderMap, HeaderValue};
+use http::Version;
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
 use hyper::body::Incoming;
 use rangehold_map::Timestamp;
@@ -188,4 +189,17 @@ pub(super) fn check_texts(headers: &HeaderMap) -> Result<(), ObjectError> {
             Err(ObjectError::new(ErrorKind::Invalid, message).at(name.as_str()))
         }
     }
+}
+
+/// Refuses a body of HTTP/1 whose length is not said. The connection reads no byte of such a body, so an object would become
+/// empty.
+pub(super) fn check_length(exchange: &Exchange<'_>) -> Result<(), ObjectError> {
+    let headers = &exchange.head.headers;
+    let is_said = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    if is_said || exchange.head.version > Version::HTTP_11 {
+        return Ok(());
+    }
+    let message =
+        "The request has no Content-Length. Send it, or send the body with 'Transfer-Encoding: chunked'.";
+    Err(ObjectError::new(ErrorKind::LengthRequired, message))
 }

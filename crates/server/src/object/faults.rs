@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
-use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::error::{ObjectError, Particular};
 use rangehold_protocol::object::grpc::status::kind_of_status;
 use rangehold_protocol::object::request::Api;
 use rangehold_protocol::object::xml;
@@ -58,7 +58,8 @@ impl ObjectService {
                 tokio::time::sleep(stall).await;
                 None
             }
-            Fault::Status(_) | Fault::Reset | Fault::BrokenStream(_) => None,
+            // These are met by the reply.
+            _ => None,
         }
     }
 
@@ -77,6 +78,17 @@ impl ObjectService {
         }
     }
 
+    /// Locks the retention policy of a bucket. Google's clients test how they repeat this call with a bucket that has no policy,
+    /// and expect that it succeeds, as in Google's testbench. In a retry test such a lock changes nothing.
+    pub(super) async fn lock_in_test(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
+        let in_test = self.options.retry_tests && exchange.header("x-retry-test-id").is_some();
+        if in_test && self.bucket(name).await?.settings.retention_policy.is_none() {
+            exchange.query.required("ifMetagenerationMatch")?;
+            return self.get_bucket(exchange, name).await;
+        }
+        self.lock_retention(exchange, name).await
+    }
+
     /// Does the work of an operation, or carries a fault out in its place or around it.
     pub(super) async fn under_fault(
         &self,
@@ -84,16 +96,18 @@ impl ObjectService {
         operation: &str,
         work: impl Future<Output = Result<Reply, Failure>>,
     ) -> Result<Reply, Failure> {
-        match self.ordered_fault(exchange, operation, None) {
-            None => work.await,
+        let told = |failure| told_as_ordered(failure, exchange.api);
+        let ordered = self.ordered_fault(exchange, operation, None);
+        match ordered.or_else(|| self.own_fault(exchange, operation)) {
+            None => work.await.or_else(told),
             Some(fault) if fault.is_early() => Ok(fault.spoil(Reply::empty(200), exchange.api)),
             // A client waits for the head first, so the head is late.
             Some(Fault::Stall(stall, 0)) => {
-                let done = work.await;
+                let done = work.await.or_else(told);
                 tokio::time::sleep(stall).await;
                 done
             }
-            Some(fault) => work.await.map(|reply| fault.spoil(reply, exchange.api)),
+            Some(fault) => work.await.or_else(told).map(|reply| fault.spoil(reply, exchange.api)),
         }
     }
 }
@@ -106,6 +120,17 @@ impl Fault {
             Self::Reset => reset(),
             Self::BrokenStream(after) => {
                 reply.content = cut(reply.content, after);
+                reply
+            }
+            Self::BrokenBeyond(after) if length(&reply.content).is_some_and(|length| length <= after) => {
+                reply
+            }
+            Self::BrokenBeyond(after) => {
+                reply.content = cut(reply.content, after);
+                reply
+            }
+            Self::Corrupted => {
+                reply.content = corrupted(reply.content);
                 reply
             }
             Self::Stall(stall, after) => {
@@ -136,7 +161,16 @@ pub(super) fn ordered_error(status: u16, api: Api) -> Reply {
 /// The refusal with an ordered status, where there is no reply to put it in.
 pub(super) fn ordered_failure(status: u16) -> Failure {
     let message = format!("A retry test ordered the error {status}.");
-    Failure(ObjectError::new(kind_of_status(status), message))
+    Failure(ObjectError::new(kind_of_status(status), message).with(Particular::Ordered(status)))
+}
+
+/// The reply for a failure. One that a retry test ordered has exactly the ordered status, such as 502, which no refusal of this
+/// server has.
+pub(super) fn told_as_ordered(failure: Failure, api: Api) -> Result<Reply, Failure> {
+    match failure.0.particular {
+        Some(Particular::Ordered(status)) => Ok(ordered_error(status, api)),
+        _ => Err(failure),
+    }
 }
 
 /// A reply of which nothing is sent: the connection ends.
@@ -170,6 +204,28 @@ fn cut(content: Content, after: u64) -> Content {
     }
 }
 
+/// The body with another first byte.
+fn corrupted(content: Content) -> Content {
+    let (length, pieces) = streamed(content);
+    let corrupted = pieces.scan(true, |is_first, piece| {
+        let spoils = piece.as_ref().is_ok_and(|piece| !piece.is_empty()) && std::mem::take(is_first);
+        let piece = if spoils { piece.map(|piece| with_other_first(&piece)) } else { piece };
+        std::future::ready(Some(piece))
+    });
+    match length {
+        Some(length) => Content::Stream(length, corrupted.boxed()),
+        None => Content::Unmeasured(corrupted.boxed()),
+    }
+}
+
+fn with_other_first(piece: &[u8]) -> Bytes {
+    let mut piece = piece.to_vec();
+    if let Some(first) = piece.first_mut() {
+        *first = if *first == b'A' { b'B' } else { b'A' };
+    }
+    piece.into()
+}
+
 /// The body, which stands still once, after so many bytes.
 fn stalled(content: Content, stall: Duration, after: u64) -> Content {
     let (length, pieces) = streamed(content);
@@ -189,12 +245,21 @@ fn stalled(content: Content, stall: Duration, after: u64) -> Content {
     }
 }
 
+/// The length of a body, if that is known.
+fn length(content: &Content) -> Option<u64> {
+    match content {
+        Content::Whole(bytes) => Some(bytes.len() as u64),
+        Content::Stream(length, _) => Some(*length),
+        Content::Unmeasured(_) | Content::Frames(_) => None,
+    }
+}
+
 /// The pieces of a body, and its length if that is known.
 fn streamed(content: Content) -> (Option<u64>, Pieces) {
+    let length = length(&content);
     match content {
-        Content::Whole(bytes) => (Some(bytes.len() as u64), stream::iter([Ok(bytes)]).boxed()),
-        Content::Stream(length, pieces) => (Some(length), pieces),
-        Content::Unmeasured(pieces) => (None, pieces),
+        Content::Whole(bytes) => (length, stream::iter([Ok(bytes)]).boxed()),
+        Content::Stream(_, pieces) | Content::Unmeasured(pieces) => (length, pieces),
         Content::Frames(_) => unreachable!("faults are carried out in the work of a call, not in its reply"),
     }
 }

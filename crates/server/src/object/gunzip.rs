@@ -59,17 +59,10 @@ pub(super) fn gunzip(pieces: Pieces) -> Pieces {
 
 #[cfg(test)]
 mod tests {
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
     use futures::TryStreamExt;
+    use rangehold_testkit::gzip;
 
     use super::*;
-
-    fn gzip(text: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(text).unwrap();
-        encoder.finish().unwrap()
-    }
 
     async fn decoded(stored: &[u8], cut: usize) -> std::io::Result<Vec<Bytes>> {
         let pieces: Vec<_> = stored.chunks(cut).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();

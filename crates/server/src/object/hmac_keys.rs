@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::ObjectService;
 use super::access::Principal;
-use super::buckets::{name_in_token, token_of};
+use super::buckets::{cut_page, page_after};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
@@ -129,26 +129,22 @@ impl ObjectService {
         let (email, deleted) =
             (exchange.parameter("serviceAccountEmail"), exchange.query.flag("showDeletedKeys")?);
         let keys = KeyRange::prefix(PartitionPrefix::project(project).as_bytes());
-        let after = exchange.parameter("pageToken");
-        let after = after.map(|token| name_in_token("pageToken", token)).transpose()?;
+        let after = page_after(exchange)?;
         let is_asked_for = |(_, id, key): &(String, String, StoredKey)| {
             (deleted || key.state != State::Deleted)
                 && email.is_none_or(|email| email == key.email)
                 && after.as_ref().is_none_or(|after| id > after)
         };
-        let mut found = self.stored_keys(&keys).await?;
-        found.retain(is_asked_for);
-        let wanted = exchange.query.page_size("maxResults")?;
-        let has_more = found.len() > wanted;
-        found.truncate(wanted);
+        let found = self.stored_keys(&keys).await?.into_iter().filter(is_asked_for);
+        let (page, next) = cut_page(found, exchange.query.page_size("maxResults")?, |(_, id, _)| id.as_str());
         let shown = |(_, id, key): &(String, String, StoredKey)| key.json(&exchange.base, project, id);
-        let items: Vec<Value> = found.iter().map(shown).collect();
+        let items: Vec<Value> = page.iter().map(shown).collect();
         let mut reply = json!({ "kind": "storage#hmacKeysMetadata" });
         if !items.is_empty() {
             reply["items"] = items.into();
         }
-        if let Some((_, last, _)) = found.last().filter(|_| has_more) {
-            reply["nextPageToken"] = token_of(last.clone()).into();
+        if let Some(next) = next {
+            reply["nextPageToken"] = next.into();
         }
         resource(exchange, reply)
     }

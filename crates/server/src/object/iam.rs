@@ -39,6 +39,10 @@ impl ObjectService {
         let bucket = self.bucket(name).await?;
         let mut held = Vec::new();
         for permission in exchange.query.all("permissions") {
+            if permission.contains('*') {
+                let hint = "Name each permission: wildcards are not allowed.";
+                return Err(ObjectError::invalid("permissions", permission, hint).into());
+            }
             let object = if let Place::Object(name) = place { Some(name) } else { None };
             let is_held = match object {
                 Some(_) => self.permit(exchange, permission, &bucket, object).await.is_ok(),

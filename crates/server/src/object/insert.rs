@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
-use http::Version;
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use rangehold_map::blob::BlobUser;
 use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::acl::Acl;
@@ -24,7 +22,7 @@ use tokio::time::Instant;
 
 use super::ObjectService;
 use super::encryption::customer_key;
-use super::exchange::{Exchange, RequestBody, text_of};
+use super::exchange::{Exchange, RequestBody, check_length, text_of};
 use super::failure::Failure;
 use super::faults::FaultMet;
 use super::located::Wants;
@@ -313,17 +311,4 @@ pub(super) fn announced(
 
 fn malformed(error: MultipartError) -> ObjectError {
     ObjectError::new(ErrorKind::ParseError, error.to_string())
-}
-
-/// Refuses a body of HTTP/1 whose length is not said. The connection reads no byte of such a body, so an object would become
-/// empty.
-pub(super) fn check_length(exchange: &Exchange<'_>) -> Result<(), ObjectError> {
-    let headers = &exchange.head.headers;
-    let is_said = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
-    if is_said || exchange.head.version > Version::HTTP_11 {
-        return Ok(());
-    }
-    let message =
-        "The request has no Content-Length. Send it, or send the body with 'Transfer-Encoding: chunked'.";
-    Err(ObjectError::new(ErrorKind::LengthRequired, message))
 }

@@ -9,7 +9,7 @@ use rangehold_protocol::object::micros::Micros;
 use serde_json::{Value, json};
 
 use super::ObjectService;
-use super::buckets::{name_in_token, token_of};
+use super::buckets::{cut_page, page_after};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
@@ -64,20 +64,20 @@ impl ObjectService {
     ) -> Result<Reply, Failure> {
         let bucket = self.bucket(bucket).await?;
         let prefix = exchange.parameter("prefix").unwrap_or_default();
-        let after = exchange.parameter("pageToken");
-        let after = after.map(|token| name_in_token("pageToken", token)).transpose()?;
-        let mut left = bucket
+        let after = page_after(exchange)?;
+        let found = bucket
             .managed_folders
             .iter()
             .filter(|(name, _)| name.starts_with(prefix) && after.as_ref().is_none_or(|after| *name > after));
-        let page: Vec<_> = left.by_ref().take(exchange.query.page_size("pageSize")?).collect();
+        let wanted = exchange.query.page_size("pageSize")?;
+        let (page, next) = cut_page(found, wanted, |(name, _)| name.as_str());
         let json = |(name, folder): &(&String, &ManagedFolder)| {
             bucket.managed_folder_json(&exchange.base, name, folder)
         };
         let items: Vec<Value> = page.iter().map(json).collect();
         let mut reply = json!({ "kind": "storage#managedFolders", "items": items });
-        if let Some((last, _)) = page.last().filter(|_| left.next().is_some()) {
-            reply["nextPageToken"] = token_of((*last).clone()).into();
+        if let Some(next) = next {
+            reply["nextPageToken"] = next.into();
         }
         resource(exchange, reply)
     }

@@ -249,8 +249,17 @@ fn wants_unpacked(exchange: &Exchange<'_>, generation: &Generation) -> bool {
     let is_packed = settings.content_encoding.as_deref() == Some("gzip");
     let stays_packed =
         settings.cache_control.as_ref().is_some_and(|control| control.contains("no-transform"));
-    let accepts = exchange.header("accept-encoding").is_some_and(|codings| codings.contains("gzip"));
+    let accepts = exchange.header("accept-encoding").is_some_and(accepts_gzip);
     is_packed && !stays_packed && !accepts && generation.size >= GZIP.len() as u64
+}
+
+/// Whether an `Accept-Encoding` has gzip. A weight of 0 says that the client does not take it (RFC 9110, section 12.5.3).
+fn accepts_gzip(codings: &str) -> bool {
+    codings.split(',').any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.trim().parse::<f32>().ok());
+        matches!(name.trim().to_ascii_lowercase().as_str(), "gzip" | "x-gzip") && weight != Some(0.0)
+    })
 }
 
 /// A part of bytes that are in a row. The row may be shorter than its generation says only if it is damaged.
@@ -306,8 +315,15 @@ pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: 
     }
 }
 
+/// A reply of the XML API that tells of a generation which was just written, without its bytes.
+pub(super) fn written(status: u16, made: &Generation) -> Reply {
+    let mut reply = Reply::empty(status);
+    put_stored_headers(&mut reply, made, Api::Xml);
+    reply
+}
+
 /// The headers that say which generation is stored, and what is known of its bytes.
-pub(super) fn put_stored_headers(reply: &mut Reply, generation: &Generation, api: Api) {
+fn put_stored_headers(reply: &mut Reply, generation: &Generation, api: Api) {
     let encoding = generation.settings.content_encoding.as_deref();
     put_hashes(reply, generation.crc32c, generation.md5, api);
     reply.set("x-goog-generation", generation.id.0.to_string());
@@ -329,5 +345,20 @@ pub(super) fn put_hashes(reply: &mut Reply, crc32c: Crc32c, md5: Option<Md5>, ap
     match api {
         Api::Xml => hashes.for_each(|hash| reply.set("x-goog-hash", hash)),
         _ => reply.set("x-goog-hash", hashes.collect::<Vec<_>>().join(",")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::accepts_gzip;
+
+    #[test]
+    fn gzip_is_accepted_where_it_is_named_with_a_weight_above_zero() {
+        for yes in ["gzip", "GZIP", "x-gzip", "br, gzip;q=0.5", "gzip ; q=1"] {
+            assert!(accepts_gzip(yes), "{yes}");
+        }
+        for no in ["", "br", "gzip;q=0", "gzip; q=0.000, br", "agzip", "identity"] {
+            assert!(!accepts_gzip(no), "{no}");
+        }
     }
 }

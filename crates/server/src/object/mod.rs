@@ -34,6 +34,7 @@ mod hmac_keys;
 mod hosts;
 mod iam;
 mod insert;
+mod instructions;
 mod json;
 mod keys;
 mod list;

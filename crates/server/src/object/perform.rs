@@ -61,7 +61,7 @@ impl ObjectService {
             }
             Op::BucketsUpdate => Box::pin(self.write_bucket(exchange, bucket, BodyMode::Update, body)),
             Op::BucketsDelete => Box::pin(self.delete_bucket(exchange, bucket)),
-            Op::BucketsLockRetentionPolicy => Box::pin(self.lock_retention(exchange, bucket)),
+            Op::BucketsLockRetentionPolicy => Box::pin(self.lock_in_test(exchange, bucket)),
             Op::BucketsRestore => Box::pin(self.restore_bucket(exchange, bucket)),
             Op::BucketsGetIamPolicy => Box::pin(self.get_bucket_policy(exchange, bucket)),
             Op::BucketsSetIamPolicy => Box::pin(self.set_bucket_policy(exchange, bucket, body)),

@@ -8,7 +8,7 @@ use rangehold_protocol::object::acl::Role;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::folder::with_slash;
-use rangehold_protocol::object::request::{Call, Operation as Op};
+use rangehold_protocol::object::request::{Api, Call, Operation as Op};
 
 use super::ObjectService;
 use super::access::Principal;
@@ -72,10 +72,9 @@ impl ObjectService {
                 Some(name) => self.permit_write(exchange, &self.bucket(&call.bucket).await?, name).await,
                 None => Ok(()),
             },
+            // The sources are in the body: they are asked for when that was read.
             Op::ObjectsCompose => {
-                let bucket = self.bucket(&call.bucket).await?;
-                self.permit_write(exchange, &bucket, &call.object).await?;
-                self.permit(exchange, GET, &bucket, object).await
+                self.permit_write(exchange, &self.bucket(&call.bucket).await?, &call.object).await
             }
             Op::ObjectsCopy | Op::ObjectsRewrite => {
                 self.permit(exchange, GET, &self.bucket(&call.bucket).await?, object).await?;
@@ -141,6 +140,7 @@ impl ObjectService {
         bucket: &Bucket,
         object: Option<&str>,
     ) -> Result<(), Failure> {
+        self.check_payer(exchange, bucket)?;
         let place = object.map_or(Place::Bucket, Place::Object);
         if self.holds(exchange, permission, bucket, place) {
             return Ok(());
@@ -162,7 +162,7 @@ impl ObjectService {
                 return Ok(());
             }
         }
-        Err(refusal(sender, permission).into())
+        Err(refusal(exchange, &exchange.principal, permission).into())
     }
 
     /// Checks that the sender has a permission on a place, without regard to the lists of objects.
@@ -173,9 +173,24 @@ impl ObjectService {
         bucket: &Bucket,
         place: Place<'_>,
     ) -> Result<(), Failure> {
+        self.check_payer(exchange, bucket)?;
         match self.holds(exchange, permission, bucket, place) {
             true => Ok(()),
-            false => Err(refusal(&exchange.principal, permission).into()),
+            false => Err(refusal(exchange, &exchange.principal, permission).into()),
+        }
+    }
+
+    /// Checks that a request names the project that pays for it, if the requesters of the bucket pay. Those who own the bucket's
+    /// project need not name one.
+    fn check_payer(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), ObjectError> {
+        let requesters_pay = bucket.settings.billing.is_some_and(|billing| billing.requester_pays);
+        if !requesters_pay || self.options.access.is_open() || exchange.principal.owns(&bucket.project) {
+            return Ok(());
+        }
+        let in_header = || exchange.header("x-goog-user-project").filter(|project| !project.is_empty());
+        match exchange.parameter("userProject").or_else(in_header) {
+            Some(_) => Ok(()),
+            None => Err(ObjectError::no_user_project()),
         }
     }
 
@@ -198,7 +213,7 @@ impl ObjectService {
         };
         match [CREATE, DELETE].into_iter().find(missing) {
             None => Ok(()),
-            Some(permission) => Err(refusal(signer, permission).into()),
+            Some(permission) => Err(refusal(exchange, signer, permission).into()),
         }
     }
 
@@ -271,11 +286,13 @@ fn permission_of(operation: Op) -> &'static str {
 pub(super) fn owns(exchange: &Exchange<'_>, project: &str, operation: &str) -> Result<(), ObjectError> {
     match exchange.principal.owns(project) {
         true => Ok(()),
-        false => Err(refusal(&exchange.principal, operation)),
+        false => Err(refusal(exchange, &exchange.principal, operation)),
     }
 }
 
-fn refusal(sender: &Principal, permission: &str) -> ObjectError {
+/// Why a sender may not do something. The XML API tells an anonymous one that the access is denied. The JSON API asks it to say
+/// who it is.
+fn refusal(exchange: &Exchange<'_>, sender: &Principal, permission: &str) -> ObjectError {
     match &sender.email {
         Some(email) => {
             let message = format!("{email} does not have {permission} access to the resource.");
@@ -283,7 +300,9 @@ fn refusal(sender: &Principal, permission: &str) -> ObjectError {
         }
         None => {
             let message = format!("Anonymous caller does not have {permission} access to the resource.");
-            ObjectError::new(ErrorKind::Unauthenticated, message)
+            let kind =
+                if exchange.api == Api::Xml { ErrorKind::Forbidden } else { ErrorKind::Unauthenticated };
+            ObjectError::new(kind, message)
         }
     }
 }

@@ -86,6 +86,10 @@ pub(super) enum Fault {
     Reset,
     /// The body of the reply breaks off after so many bytes.
     BrokenStream(u64),
+    /// The same, if it has more.
+    BrokenBeyond(u64),
+    /// The first byte of the reply's body is another one.
+    Corrupted,
     /// The reply, or an upload whose next byte has come, stands still for some time after so many bytes.
     Stall(Duration, u64),
 }
@@ -259,7 +263,7 @@ impl RetryTests {
             (Fault::StatusAfter(..), None) => false,
             (Fault::Stall(_, after), Some(bytes)) => bytes.contains(after),
             (Fault::Stall(..), None) => method != UPLOAD,
-            (Fault::Status(_) | Fault::Reset | Fault::BrokenStream(_), bytes) => bytes.is_none(),
+            (_, bytes) => bytes.is_none(),
         };
         if is_due { left.pop_front().map(|(_, fault)| fault) } else { None }
     }

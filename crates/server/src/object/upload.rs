@@ -29,7 +29,7 @@ use super::failure::Failure;
 use super::faults::{FaultMet, ordered_error};
 use super::insert::{Described, announced, described};
 use super::located::Wants;
-use super::media::put_stored_headers;
+use super::media::written;
 use super::payload::Receiver;
 use super::reply::Reply;
 use crate::limits::UPLOAD_SAVED_EACH_BYTES;
@@ -145,11 +145,7 @@ impl ObjectService {
         let reply = match done {
             Done::Saved(bytes) => told(exchange, bytes),
             // The XML API answers as a `PUT` of the whole object does.
-            Done::Finished(made) if exchange.api == Api::Xml => {
-                let mut reply = Reply::empty(200);
-                put_stored_headers(&mut reply, &made, Api::Xml);
-                reply
-            }
+            Done::Finished(made) if exchange.api == Api::Xml => written(200, &made),
             Done::Finished(made) => {
                 self.object_resource(exchange, &bucket, &name, &made, Projection::NoAcl)?
             }

@@ -89,8 +89,7 @@ pub struct ManagedFolder {
 impl ManagedFolder {
     /// What conditions on a managed folder look at. It has no generation.
     pub fn seen(&self) -> Seen {
-        let metageneration = self.metageneration;
-        Seen { generation: 0, metageneration, tag: metageneration.to_string(), xml_tag: None }
+        Seen::of_metageneration(self.metageneration)
     }
 }
 

@@ -104,8 +104,7 @@ impl Folder {
 
     /// What conditions on a folder look at. A folder has no generation.
     pub fn seen(&self) -> Seen {
-        let metageneration = self.metageneration;
-        Seen { generation: 0, metageneration, tag: metageneration.to_string(), xml_tag: None }
+        Seen::of_metageneration(self.metageneration)
     }
 
     /// The resource of the folder with this whole name.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::{Encryption, Generation, State};
+use super::{Encryption, Generation, KMS_VERSIONS, State};
 use crate::json::{put_number, put_text_open};
 use crate::member;
 use crate::object::acl::AclParent;
@@ -118,7 +118,12 @@ impl Generation {
         }
         match &self.encryption {
             Encryption::Default => {}
-            Encryption::Kms(key) => to.text(member!("kmsKeyName"), key),
+            // A row of an earlier build may have the version that its client named.
+            Encryption::Kms(key) if key.contains(KMS_VERSIONS) => to.text(member!("kmsKeyName"), key),
+            // The name of an object's key says its version. There is no key service here, so all keys have their first one.
+            Encryption::Kms(key) => {
+                to.text_with(member!("kmsKeyName"), || format!("{key}{KMS_VERSIONS}1"));
+            }
             Encryption::Customer(sha256) => {
                 use base64::Engine as _;
                 let sha256 = base64::engine::general_purpose::STANDARD.encode(sha256);
@@ -283,6 +288,15 @@ mod tests {
 "timeFinalized":"2023-11-14T22:13:20.123456Z"}"#;
         assert_eq!(json, expected);
         let _: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    }
+
+    #[test]
+    fn the_name_of_a_key_has_its_version() {
+        let mut generation = generation(1_700_000_000_123_456);
+        let key = "projects/p/locations/us/keyRings/r/cryptoKeys/k";
+        generation.encryption = Encryption::Kms(key.to_owned());
+        let expected = format!(r#"{{"kmsKeyName":"{key}/cryptoKeyVersions/1"}}"#);
+        assert_eq!(text(&generation, "kmsKeyName", Projection::NoAcl), expected);
     }
 
     #[test]

@@ -68,6 +68,9 @@ pub enum Encryption {
     Kms(String),
 }
 
+/// What stands between the name of a key of a key service and the number of its version.
+pub(super) const KMS_VERSIONS: &str = "/cryptoKeyVersions/";
+
 /// The blobs that hold a generation's bytes, and the name under which they are used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlobUse {

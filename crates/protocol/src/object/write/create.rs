@@ -9,7 +9,7 @@ use crate::object::bucket::{Bucket, Enforcement};
 use crate::object::checksum::{Crc32c, Md5};
 use crate::object::condition::{Conditions, Purpose};
 use crate::object::error::{ErrorKind, ObjectError};
-use crate::object::generation::{BlobUse, Content, Draft, Encryption, Generation, State};
+use crate::object::generation::{BlobUse, Content, Draft, Encryption, Generation, KMS_VERSIONS, State};
 use crate::object::micros::Micros;
 use crate::object::upload::{Answer, Session};
 
@@ -175,7 +175,11 @@ fn encryption(bucket: &Bucket, draft: &Draft) -> Result<Encryption, ObjectError>
     let default = settings.and_then(|settings| settings.default_kms_key_name.clone());
     let encryption = match (draft.customer_key, draft.kms_key.clone().or(default)) {
         (Some(sha256), _) => Encryption::Customer(sha256),
-        (None, Some(key)) => Encryption::Kms(key),
+        // A client that writes back what it has read names a version too. The newest one counts for what is written.
+        (None, Some(key)) => {
+            let name = key.split_once(KMS_VERSIONS).map_or(key.as_str(), |(name, _)| name);
+            Encryption::Kms(name.to_owned())
+        }
         (None, None) => Encryption::Default,
     };
     let Some(settings) = settings else { return Ok(encryption) };

@@ -73,6 +73,7 @@ fn message(code: &str) -> &'static str {
         "PreconditionFailed" => "At least one of the pre-conditions you specified did not hold.",
         "ServiceUnavailable" => "Please try again.",
         "SlowDown" => "Please reduce your request rate.",
+        "UserProjectMissing" => "Bucket is a requester pays bucket but no user project provided.",
         _ => "The request was refused.",
     }
 }
@@ -99,7 +100,7 @@ impl From<PolicyError> for ObjectError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::checksum::mismatch;
+    use crate::object::checksum::{AmazonChecksum, Checksum, mismatch};
 
     #[test]
     fn bodies_have_the_documented_form() {
@@ -119,12 +120,24 @@ mod tests {
     }
 
     #[test]
+    fn a_request_for_which_nobody_pays_is_told_what_is_missing() {
+        let refused = ObjectError::no_user_project();
+        let text = String::from_utf8(body(&refused)).expect("XML is UTF-8");
+        let sentence = "Bucket is a requester pays bucket but no user project provided.";
+        let beginning = format!("<Error><Code>UserProjectMissing</Code><Message>{sentence}</Message>");
+        assert!(text.contains(&beginning), "{text}");
+        let json = String::from_utf8(refused.json_body()).expect("JSON is UTF-8");
+        assert!(json.contains(r#""code":400"#) && json.contains(r#""reason":"required"}"#), "{json}");
+    }
+
+    #[test]
     fn a_wrong_crc32c_has_a_sentence_of_its_own() {
-        let text = |what: &str| String::from_utf8(body(&mismatch(what, "a", "b"))).expect("XML is UTF-8");
+        let text = |sum| String::from_utf8(body(&mismatch(sum, "a", "b"))).expect("XML is UTF-8");
         let sentence = "<Message>The CRC32C you specified did not match what we computed.</Message>";
-        for what in ["CRC32C", "crc32c"] {
-            assert!(text(what).contains("<Code>BadDigest</Code>") && text(what).contains(sentence), "{what}");
+        for sum in [Checksum::Crc32c, Checksum::Amazon(AmazonChecksum::Crc32c)] {
+            assert!(text(sum).contains("<Code>BadDigest</Code>") && text(sum).contains(sentence), "{sum:?}");
         }
-        assert!(text("MD5 hash").contains("<Code>BadDigest</Code>") && !text("MD5 hash").contains(sentence));
+        let md5 = text(Checksum::Md5);
+        assert!(md5.contains("<Code>BadDigest</Code>") && !md5.contains(sentence));
     }
 }

@@ -231,11 +231,14 @@ impl GrpcApi<'_> {
             writing.announced = announced(sums)?.or(writing.announced);
         }
         let have = writing.receiver.bytes();
-        let offset = u64::try_from(step.offset).ok().filter(|offset| *offset <= have);
-        let Some(offset) = offset else {
-            let hint = format!("{have} bytes have come so far.");
-            return Err(ObjectError::invalid("write_offset", step.offset, &hint).into());
-        };
+        let offset = u64::try_from(step.offset)
+            .map_err(|_| ObjectError::invalid("write_offset", step.offset, "Give a number from 0."))?;
+        if offset > have {
+            // Java's client looks for the code of this: the upload lacks bytes, so it cannot go on there.
+            let message =
+                format!("The write offset {offset} is beyond the {have} bytes that have come so far.");
+            return Err(ObjectError::new(ErrorKind::RangeNotSatisfiable, message).at("write_offset").into());
+        }
         if let Some(data) = &step.data {
             check_data(data)?;
             // Bytes that are there already are sent again after an interruption.

@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use rangehold_protocol::object::checksum::{Crc32c, Running, mismatch};
+use rangehold_protocol::object::checksum::{AmazonChecksum, Checksum, Crc32c, Running, mismatch};
 use rangehold_protocol::object::chunked::{Chunks, Signatures};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::limits::XML_BYTES_MAX;
@@ -15,14 +15,11 @@ use rangehold_protocol::object::xml::headers;
 use sha2::{Digest, Sha256};
 
 use super::XmlApi;
-use crate::object::exchange::{Exchange, RequestBody};
+use crate::object::exchange::{Exchange, RequestBody, check_length};
 use crate::object::failure::Failure;
 use crate::object::faults::FaultMet;
-use crate::object::insert::check_length;
 use crate::object::payload::Receiver;
 
-/// The checksums of Amazon's clients that are checked, by the ends of their headers' names. Others are ignored.
-const CHECKED: [&str; 3] = ["crc32", "crc32c", "sha256"];
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 /// How the value begins that announces a body in chunks.
 const STREAMING: &str = "STREAMING-";
@@ -37,8 +34,8 @@ struct Reading {
 struct Sums {
     /// The SHA-256 that the signer demands, in hexadecimal digits.
     payload: Option<String>,
-    /// What the client announced: the checksum's name, and its value if it was in a header.
-    announced: Vec<(&'static str, Option<String>)>,
+    /// What the client announced: the checksum, and its value if it was in a header.
+    announced: Vec<(AmazonChecksum, Option<String>)>,
     sha256: Option<Sha256>,
     crc32: Option<crc32fast::Hasher>,
     crc32c: Crc32c,
@@ -78,27 +75,49 @@ impl XmlApi<'_> {
         exchange: &Exchange<'_>,
         body: &mut RequestBody,
     ) -> Result<Bytes, Failure> {
-        let mut reading = Reading::new(exchange, self.options.access.is_open())?;
+        let reading = Reading::new(exchange, self.options.access.is_open())?;
         let sent = self.whole_body(exchange, body, XML_BYTES_MAX).await?;
-        reading.push(&sent);
-        let document = match reading.chunks {
-            None => sent,
-            Some(_) => {
-                let mut whole = Vec::with_capacity(sent.len());
-                while let Some(bytes) = reading.next()? {
-                    whole.extend_from_slice(&bytes);
-                }
-                whole.into()
+        unwrapped(exchange, reading, sent)
+    }
+
+    /// The same, if the headers of the request describe an object. Then `Content-Encoding` is of that object, and the document
+    /// comes as it is.
+    pub(super) async fn document_about_object(
+        &self,
+        exchange: &Exchange<'_>,
+        body: &mut RequestBody,
+    ) -> Result<Bytes, Failure> {
+        let reading = Reading::new(exchange, self.options.access.is_open())?;
+        let sent = match body {
+            RequestBody::Whole(bytes) => std::mem::take(bytes),
+            RequestBody::Incoming { incoming, .. } => {
+                self.bodies.read(incoming, XML_BYTES_MAX, exchange.tenant, exchange.deadline()).await?.bytes
             }
         };
-        reading.finish(exchange)?;
-        let texts: Vec<_> = exchange.texts().collect();
-        let announced = headers::announced(texts.iter().map(|(name, value)| (name.as_ref(), *value)))?;
-        let mut sums = Running::default();
-        sums.update(&document);
-        announced.check(sums.crc32c(), Some(sums.md5()))?;
-        Ok(document)
+        unwrapped(exchange, reading, sent)
     }
+}
+
+/// A document without the form in which it was sent, after its checksums were compared.
+fn unwrapped(exchange: &Exchange<'_>, mut reading: Reading, sent: Bytes) -> Result<Bytes, Failure> {
+    reading.push(&sent);
+    let document = match reading.chunks {
+        None => sent,
+        Some(_) => {
+            let mut whole = Vec::with_capacity(sent.len());
+            while let Some(bytes) = reading.next()? {
+                whole.extend_from_slice(&bytes);
+            }
+            whole.into()
+        }
+    };
+    reading.finish(exchange)?;
+    let texts: Vec<_> = exchange.texts().collect();
+    let announced = headers::announced(texts.iter().map(|(name, value)| (name.as_ref(), *value)))?;
+    let mut sums = Running::default();
+    sums.update(&document);
+    announced.check(sums.crc32c(), Some(sums.md5()))?;
+    Ok(document)
 }
 
 impl Reading {
@@ -159,16 +178,17 @@ impl Sums {
         let later = exchange.header("x-goog-trailer").unwrap_or_default().to_ascii_lowercase();
         let is_later =
             |name: &str| later.split(',').any(|one| one.trim() == format!("x-amz-checksum-{name}"));
-        let announced = CHECKED.into_iter().filter_map(|name| {
+        let announced = AmazonChecksum::ALL.into_iter().filter_map(|sum| {
+            let name = sum.name();
             let value = exchange.header(&format!("x-goog-checksum-{name}")).map(str::to_owned);
-            (value.is_some() || is_later(name)).then_some((name, value))
+            (value.is_some() || is_later(name)).then_some((sum, value))
         });
         let announced: Vec<_> = announced.collect();
-        let wants = |name: &str| announced.iter().any(|(wanted, _)| *wanted == name);
+        let wants = |sum: AmazonChecksum| announced.iter().any(|(wanted, _)| *wanted == sum);
         let payload = payload.filter(|text| *text != UNSIGNED && !text.starts_with(STREAMING));
         Self {
-            sha256: (payload.is_some() || wants("sha256")).then(Sha256::new),
-            crc32: wants("crc32").then(crc32fast::Hasher::new),
+            sha256: (payload.is_some() || wants(AmazonChecksum::Sha256)).then(Sha256::new),
+            crc32: wants(AmazonChecksum::Crc32).then(crc32fast::Hasher::new),
             crc32c: Crc32c::default(),
             payload: payload.map(str::to_owned),
             announced,
@@ -182,7 +202,7 @@ impl Sums {
         if let Some(sum) = &mut self.crc32 {
             sum.update(bytes);
         }
-        if self.announced.iter().any(|(name, _)| *name == "crc32c") {
+        if self.announced.iter().any(|(sum, _)| *sum == AmazonChecksum::Crc32c) {
             self.crc32c = self.crc32c.append(bytes);
         }
     }
@@ -190,25 +210,25 @@ impl Sums {
     fn check(self, trailer: &[(String, String)]) -> Result<(), ObjectError> {
         let sha256 = self.sha256.map(|sum| sum.finalize().to_vec()).unwrap_or_default();
         if let Some(announced) = &self.payload {
-            compare("SHA-256", announced.to_ascii_lowercase(), const_hex::encode(&sha256))?;
+            compare(Checksum::Signed, announced.to_ascii_lowercase(), const_hex::encode(&sha256))?;
         }
         let crc32 = self.crc32.map(|sum| sum.finalize().to_be_bytes()).unwrap_or_default();
-        for (name, value) in self.announced {
-            let header = format!("x-amz-checksum-{name}");
+        for (sum, value) in self.announced {
+            let header = format!("x-amz-checksum-{}", sum.name());
             let in_trailer =
                 trailer.iter().find(|(given, _)| *given == header).map(|(_, value)| value.clone());
             let value = value.or(in_trailer).ok_or_else(|| ObjectError::required(&header))?;
-            let found = match name {
-                "crc32" => STANDARD.encode(crc32),
-                "crc32c" => self.crc32c.text(),
-                _ => STANDARD.encode(&sha256),
+            let found = match sum {
+                AmazonChecksum::Crc32 => STANDARD.encode(crc32),
+                AmazonChecksum::Crc32c => self.crc32c.text(),
+                AmazonChecksum::Sha256 => STANDARD.encode(&sha256),
             };
-            compare(name, value, found)?;
+            compare(Checksum::Amazon(sum), value, found)?;
         }
         Ok(())
     }
 }
 
-fn compare(name: &str, announced: String, found: String) -> Result<(), ObjectError> {
-    if announced == found { Ok(()) } else { Err(mismatch(name, &announced, &found)) }
+fn compare(sum: Checksum, announced: String, found: String) -> Result<(), ObjectError> {
+    if announced == found { Ok(()) } else { Err(mismatch(sum, &announced, &found)) }
 }

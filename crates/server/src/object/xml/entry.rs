@@ -45,7 +45,9 @@ impl XmlApi<'_> {
                 self.permit(exchange, GET, &from, Some(&source.name)).await?;
                 self.permit_write(exchange, &bucket, name).await
             }
+            // The sources of a composition are in its body: they are asked for when that was read.
             ObjectCall::Put
+            | ObjectCall::Compose
             | ObjectCall::BeginSession
             | ObjectCall::BeginUpload
             | ObjectCall::CompleteUpload(_) => self.permit_write(exchange, &bucket, name).await,
@@ -117,7 +119,11 @@ impl XmlApi<'_> {
                     self.admit_name(exchange, &source.bucket, &source.name, Usage::Read).await?;
                     self.admit_name(exchange, bucket, name, Usage::Write).await
                 }
-                ObjectCall::Put | ObjectCall::SetAcl | ObjectCall::Delete | ObjectCall::CompleteUpload(_) => {
+                ObjectCall::Put
+                | ObjectCall::Compose
+                | ObjectCall::SetAcl
+                | ObjectCall::Delete
+                | ObjectCall::CompleteUpload(_) => {
                     self.admit_name(exchange, bucket, name, Usage::Write).await
                 }
                 ObjectCall::BeginSession

@@ -8,7 +8,7 @@ use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
-use rangehold_protocol::object::generation::Generation;
+use rangehold_protocol::object::generation::{Draft, Generation};
 use rangehold_protocol::object::link::segment;
 use rangehold_protocol::object::multipart::{Boundary, Event, MultipartError, Parser};
 use rangehold_protocol::object::name::check_object;
@@ -18,8 +18,10 @@ use rangehold_protocol::object::write::Name;
 use rangehold_protocol::object::xml::{headers, parts};
 
 use super::{XmlApi, written, xml_reply};
+use crate::object::encryption::key_among;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
+use crate::object::faults::FaultMet;
 use crate::object::located::Wants;
 use crate::object::payload::Receiver;
 use crate::object::reply::Reply;
@@ -71,6 +73,8 @@ struct Receiving {
     name: String,
     fields: Vec<(String, String)>,
     policy: Option<Policy>,
+    /// The SHA-256 of the key with which the object is encrypted.
+    customer_key: Option<[u8; 32]>,
     receiver: Receiver,
 }
 
@@ -91,6 +95,7 @@ impl XmlApi<'_> {
             file: (false, false),
         };
         let mut receiving: Option<Receiving> = None;
+        let mut met = FaultMet::default();
         while let Some(piece) = self.piece(exchange, body).await? {
             form.parser.push(piece.bytes.clone());
             while let Some(found) = form.next()? {
@@ -100,7 +105,11 @@ impl XmlApi<'_> {
                         let file = (file_name, content_type);
                         receiving = Some(self.begin_file(exchange, bucket, fields, file).await?);
                     }
-                    (Found::Data(bytes), Some(receiving)) => receiving.take(piece.hold(bytes)).await?,
+                    (Found::Data(bytes), Some(receiving)) => {
+                        receiving.check_length(bytes.len())?;
+                        let bytes = piece.hold(bytes);
+                        self.take_bytes(exchange, &mut met, &mut receiving.receiver, bytes).await?;
+                    }
                     (Found::Data(_), None) => {}
                 }
             }
@@ -144,25 +153,26 @@ impl XmlApi<'_> {
         if let Some(signer) = named_signer {
             self.permit_signer(exchange, &signer, &bucket, &name)?;
         }
+        let customer_key = key_among("x-goog-encryption", |name| value(&fields, name))?;
         if let (None, Some(content_type)) = (value(&fields, "content-type"), content_type) {
             fields.push(("content-type".to_owned(), content_type));
         }
         self.admit_name(exchange, &bucket.name, &name, Usage::Write).await?;
         let name = self.located(&mut bucket, &name, Wants::New, exchange.deadline()).await?.into_owned();
         let receiver = self.receiver(exchange, &bucket, &name);
-        Ok(Receiving { bucket, name, fields, policy, receiver })
+        Ok(Receiving { bucket, name, fields, policy, customer_key, receiver })
     }
 
     /// Writes the object.
     async fn end_file(&self, exchange: &Exchange<'_>, receiving: Receiving) -> Result<Reply, Failure> {
-        let Receiving { bucket, name, fields, policy, receiver } = receiving;
+        let Receiving { bucket, name, fields, policy, customer_key, receiver } = receiving;
         let bytes = receiver.bytes();
         if let Some(policy) = policy.filter(|policy| !policy.length().contains(&bytes)) {
             receiver.give_up().await;
             return Err(ObjectError::from(policy.wrong_length(bytes)).into());
         }
         let pairs = || fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let draft = headers::draft(pairs(), exchange.now.into())?;
+        let draft = Draft { customer_key, ..headers::draft(pairs(), exchange.now.into())? };
         let received = receiver.finish(&[headers::announced(pairs())?]).await?;
         let to = Name { bucket: &bucket, name: &name };
         let made = self.create(exchange, to, &draft, &Conditions::default(), received).await?;
@@ -171,12 +181,13 @@ impl XmlApi<'_> {
 }
 
 impl Receiving {
-    async fn take(&mut self, bytes: Bytes) -> Result<(), Failure> {
-        let total = self.receiver.bytes() + bytes.len() as u64;
-        if let Some(policy) = self.policy.as_ref().filter(|policy| total > *policy.length().end()) {
-            return Err(ObjectError::from(policy.wrong_length(total)).into());
+    /// Refuses so many more bytes, if the policy does not allow a file of that length.
+    fn check_length(&self, more: usize) -> Result<(), ObjectError> {
+        let total = self.receiver.bytes() + more as u64;
+        match self.policy.as_ref().filter(|policy| total > *policy.length().end()) {
+            Some(policy) => Err(policy.wrong_length(total).into()),
+            None => Ok(()),
         }
-        self.receiver.take(bytes).await
     }
 }
 

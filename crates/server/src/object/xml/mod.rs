@@ -6,6 +6,7 @@
 
 mod body;
 mod buckets;
+mod compose;
 mod copy;
 mod delete_many;
 mod entry;
@@ -21,13 +22,13 @@ use std::ops::Deref;
 
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
-use rangehold_protocol::object::generation::Generation;
-use rangehold_protocol::object::request::Api;
 use rangehold_protocol::object::xml::headers;
 use rangehold_protocol::object::xml::request::{BucketCall, ObjectCall, XmlRequest};
 
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
+use super::faults::told_as_ordered;
+use super::media::written;
 use super::reply::Reply;
 use super::{ObjectService, Outcome, Speaks, UNKNOWN};
 
@@ -52,7 +53,10 @@ impl XmlApi<'_> {
         match XmlRequest::read(method, path, host_bucket, &exchange.query, header) {
             Ok(request) => {
                 let result = match request.operation() {
-                    None => self.run(exchange, &request, body).await,
+                    None => {
+                        let done = self.run(exchange, &request, body).await;
+                        done.or_else(|failure| told_as_ordered(failure, exchange.api))
+                    }
                     Some(operation) => {
                         let work = self.run(exchange, &request, body);
                         self.under_fault(exchange, operation.name(), work).await
@@ -91,6 +95,7 @@ impl XmlApi<'_> {
                 ObjectCall::SetAcl => self.set_acl(exchange, bucket, name, body).await,
                 ObjectCall::Put => self.put(exchange, bucket, name, body).await,
                 ObjectCall::Copy(source) => self.copy(exchange, bucket, name, source).await,
+                ObjectCall::Compose => self.compose(exchange, bucket, name, body).await,
                 ObjectCall::Delete => self.delete(exchange, bucket, name).await,
                 ObjectCall::BeginSession => self.begin_session(exchange, bucket, name).await,
                 ObjectCall::ContinueSession(_) => self.continue_upload(exchange, bucket, body).await,
@@ -112,13 +117,6 @@ impl XmlApi<'_> {
 /// The conditions in the headers.
 fn conditions(exchange: &Exchange<'_>) -> Result<Conditions, ObjectError> {
     headers::conditions(|name| exchange.header(name))
-}
-
-/// A reply that tells of a generation which was just written, without its bytes.
-fn written(status: u16, made: &Generation) -> Reply {
-    let mut reply = Reply::empty(status);
-    super::media::put_stored_headers(&mut reply, made, Api::Xml);
-    reply
 }
 
 /// A reply with XML.

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::{TryStreamExt, future};
+use futures::future;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use object_store::path::Path;
 use rangehold_engine::store::Store;
 use rangehold_map::key::{BucketRow, KIND_BLOB, KIND_BUCKET, KIND_OBJECT, ObjectRow};
 use rangehold_map::{PartitionPrefix, Timestamp};
@@ -17,22 +16,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
+use super::chunk_files;
 use crate::support::wire::{Answer, Request, parse};
 use crate::support::{Service, Wanted};
 
 /// A part of an upload that is not its last: as many bytes as the protocol wants, and too many for a row.
 const PART: usize = 256 * 1024;
-
-async fn with_photos(wanted: Wanted) -> Service {
-    let service = Service::open(wanted).await;
-    service.create_bucket("photos").await;
-    service
-}
-
-/// How many chunk files there are.
-async fn files(objects: &Arc<dyn ObjectStore>) -> usize {
-    objects.list(Some(&Path::from("blobs"))).try_collect::<Vec<_>>().await.expect("a list").len()
-}
 
 impl Service {
     async fn send_part(&self, upload: &str, range: &str, bytes: &[u8]) -> Answer {
@@ -80,7 +69,8 @@ impl Begun {
 #[tokio::test]
 async fn the_chunk_of_a_request_that_came_too_late_goes_with_the_audit_and_the_object_stays() {
     let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let service = with_photos(Wanted { store: Store::on(Arc::clone(&objects)), ..Wanted::default() }).await;
+    let wanted = Wanted { store: Store::on(Arc::clone(&objects)), ..Wanted::default() };
+    let service = Service::open_with_photos(wanted).await;
     let target = "/upload/storage/v1/b/photos/o?uploadType=resumable&name=big";
     let location = service.object("POST", target, "").await.header("Location").expect("an address");
     let upload = &location[location.find("/upload/").expect("a path")..];
@@ -95,12 +85,12 @@ async fn the_chunk_of_a_request_that_came_too_late_goes_with_the_audit_and_the_o
     sleep(Duration::from_millis(50)).await;
     assert_eq!(service.send_part(upload, &range, last).await.status, 200);
     assert_ne!(late.end().await.status, 308, "it was too late");
-    assert_eq!(files(&objects).await, 3, "the object names two of them");
+    assert_eq!(chunk_files(&objects).await, 3, "the object names two of them");
     service.node.close().await;
 
     let (store, audit_every) = (Store::on(Arc::clone(&objects)), Some(Duration::from_millis(5)));
     let service = Service::open(Wanted { store, audit_every, ..Wanted::default() }).await;
-    while files(&objects).await > 2 {
+    while chunk_files(&objects).await > 2 {
         sleep(Duration::from_millis(5)).await;
     }
     let read = service.object("GET", "/storage/v1/b/photos/o/big?alt=media", "").await;
@@ -135,7 +125,7 @@ async fn an_object_is_read_at_every_moment_while_it_is_overwritten() {
 /// A client that is told to try again would try without end.
 #[tokio::test]
 async fn an_object_whose_blob_is_lost_is_told_to_be_damaged() {
-    let service = with_photos(Wanted::default()).await;
+    let service = Service::with_photos().await;
     let target = "/upload/storage/v1/b/photos/o?uploadType=media&name=big";
     let made = service.send_object(&Request::new("POST", target, &[], &[b'x'; PART])).await;
     assert_eq!(made.status, 200, "{}", made.body);

@@ -96,3 +96,47 @@ async fn an_object_is_read_with_its_key_alone_and_names_the_hash() {
     let plain = service.with_headers("GET", "/photos/plain", &[]).await;
     assert_eq!((plain.status, plain.header("x-goog-encryption-algorithm")), (200, None));
 }
+
+#[tokio::test]
+async fn a_form_encrypts_its_file_with_the_key_in_its_fields() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    let post = async |fields: &[(&str, String)]| {
+        let mut form = String::new();
+        for (name, value) in [("key", "form".to_owned())].iter().chain(fields) {
+            form += &format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+        }
+        form +=
+            "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\nhello\r\n--B--\r\n";
+        let headers = [("Content-Type", "multipart/form-data; boundary=B")];
+        service.send_object(&Request::new("POST", "/photos", &headers, form.as_bytes())).await
+    };
+    let refused = post(&key(7)[..2]).await;
+    let code = "<Code>CustomerEncryptionKeySha256IsInvalid</Code>";
+    assert!(refused.status == 400 && refused.body.contains(code), "{}", refused.body);
+    assert_eq!(service.object("GET", "/storage/v1/b/photos/o/form", "").await.status, 404);
+
+    let posted = post(&key(7)).await;
+    assert_eq!(posted.status, 204, "{}", posted.body);
+    assert_eq!(posted.header("x-goog-encryption-key-sha256").as_ref(), Some(&key(7)[2].1));
+    assert_eq!(service.with_headers("GET", "/photos/form", &[]).await.status, 400);
+    let read = service.with_headers("GET", "/photos/form", &key(7)).await;
+    assert_eq!((read.status, read.body.as_str()), (200, "hello"));
+}
+
+#[tokio::test]
+async fn the_name_of_a_key_of_a_key_service_is_shown_with_its_version_and_may_come_back_with_it() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    let name = "projects/p/locations/us/keyRings/r/cryptoKeys/k";
+    let shown = format!("{name}/cryptoKeyVersions/1");
+    let made = service.object_json("POST", &format!("{UPLOAD}&kmsKeyName={name}"), "{}").await;
+    assert_eq!(made["kmsKeyName"], json!(shown));
+    let body = json!({"kmsKeyName": shown, "contentType": "text/plain"}).to_string();
+    for target in ["/b/photos/o/o/copyTo/b/photos/o/copy", "/b/photos/o/copy/copyTo/b/photos/o/again"] {
+        let copied = service.object_json("POST", target, &body).await;
+        assert_eq!(copied["kmsKeyName"], json!(shown), "{target}");
+    }
+    let copied = service.object_json("POST", "/b/photos/o/again/copyTo/b/photos/o/last", "").await;
+    assert_eq!(copied["kmsKeyName"], json!(shown), "a copy has the key of its source");
+}

@@ -594,7 +594,8 @@ async fn bad_calls_end_with_the_code_of_their_error() {
     let appendable = WriteObjectSpec { appendable: Some(true), ..spec("o") };
     for (asked, expected) in [
         (write(spec("o"), wrong, 0, true), Code::InvalidArgument),
-        (write(spec("o"), data("hello"), 3, true), Code::InvalidArgument),
+        (write(spec("o"), data("hello"), 3, true), Code::OutOfRange),
+        (write(spec("o"), data("hello"), -1, true), Code::InvalidArgument),
         (write(spec("o"), data("hello"), 0, false), Code::InvalidArgument),
         (write(new, data("hello"), 0, true), Code::FailedPrecondition),
         (write(appendable, data("hello"), 0, true), Code::Unimplemented),

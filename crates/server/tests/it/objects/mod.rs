@@ -5,6 +5,7 @@ mod ageing;
 mod bandwidth;
 mod blobs;
 mod buckets;
+mod compositions;
 mod encryption;
 mod folders;
 mod growth;
@@ -23,15 +24,32 @@ mod retries;
 mod rewrites;
 mod xml;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::ObjectStore;
+use object_store::path::Path;
 use rangehold_engine::Visit;
 use rangehold_map::KeyRange;
 use serde_json::Value;
 
-use crate::support::Service;
 use crate::support::wire::{Answer, Request};
+use crate::support::{Service, Wanted};
 
 impl Service {
+    /// A service with the bucket `photos`.
+    pub(crate) async fn with_photos() -> Self {
+        Self::open_with_photos(Wanted::default()).await
+    }
+
+    /// The same, started as `wanted` says.
+    pub(crate) async fn open_with_photos(wanted: Wanted) -> Self {
+        let service = Self::open(wanted).await;
+        service.create_bucket("photos").await;
+        service
+    }
+
     /// Sends a request to the object service, with JSON if there is some.
     pub(crate) async fn object(&self, method: &str, target: &str, body: &str) -> Answer {
         let json: &[(&str, &str)] =
@@ -60,4 +78,9 @@ impl Service {
         let body = format!(r#"{{"name":"{name}"}}"#);
         self.object_json("POST", "/storage/v1/b?project=test-project", &body).await
     }
+}
+
+/// How many chunk files there are.
+async fn chunk_files(objects: &Arc<dyn ObjectStore>) -> usize {
+    objects.list(Some(&Path::from("blobs"))).try_collect::<Vec<_>>().await.expect("a list").len()
 }

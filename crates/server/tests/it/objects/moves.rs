@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{StreamExt, future};
+use futures::future;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use object_store::path::Path;
 use rangehold_engine::blob::AuditCursor;
 use rangehold_engine::store::Store;
 use rangehold_engine::{NamesHook, NamesStep, ScanHook};
@@ -22,6 +21,7 @@ use rangehold_protocol::object::generation::Head;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use super::chunk_files;
 use crate::support::wire::{self, Answer, Request};
 use crate::support::{Service, Wanted};
 
@@ -153,10 +153,6 @@ fn dies_at(step: usize) -> (NamesHook, Arc<Notify>) {
     (hook, died)
 }
 
-async fn files(objects: &Arc<dyn ObjectStore>) -> usize {
-    objects.list(Some(&Path::from("blobs"))).count().await
-}
-
 /// Carries a change of so many steps out until it dies after this step, and checks what the next process shows and leaves. False if the change
 /// has no such step.
 async fn dies_and_is_taken_up(change: (&str, &str), steps: usize, step: usize, by_walk: bool) -> bool {
@@ -220,7 +216,7 @@ async fn dies_and_is_taken_up(change: (&str, &str), steps: usize, step: usize, b
     }
     let blobs = if seen == after && change.0 == COMPOSE { 2 } else { 1 };
     assert_eq!(service.stored(KIND_BLOB).await.len(), 2 * blobs, "blobs and users; {why}");
-    assert_eq!(files(&objects).await, blobs, "{why}");
+    assert_eq!(chunk_files(&objects).await, blobs, "{why}");
     service.node.clone().close().await;
     has_died
 }

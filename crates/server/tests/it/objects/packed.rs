@@ -1,11 +1,8 @@
 //! Uploads that their clients compressed or encoded on the way.
 
-use std::io::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use rangehold_testkit::gzip;
 use serde_json::{Value, json};
 
 use crate::support::Service;
@@ -16,12 +13,6 @@ const MULTIPART: &str = "/upload/storage/v1/b/photos/o?uploadType=multipart";
 const GZIP: (&str, &str) = ("Content-Encoding", "gzip");
 const RELATED: (&str, &str) = ("Content-Type", "multipart/related; boundary=b");
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).expect("a buffer");
-    encoder.finish().expect("a buffer")
-}
-
 /// The body of an upload in two parts.
 fn related(resource: &Value, head: &str, media: &[u8]) -> Vec<u8> {
     let begin = format!("--b\r\nContent-Type: application/json\r\n\r\n{resource}\r\n--b\r\n{head}\r\n");
@@ -29,12 +20,6 @@ fn related(resource: &Value, head: &str, media: &[u8]) -> Vec<u8> {
 }
 
 impl Service {
-    async fn with_uploads() -> Self {
-        let service = Self::start().await;
-        service.create_bucket("photos").await;
-        service
-    }
-
     async fn send_upload(&self, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         self.send_object(&Request::new("POST", target, headers, body)).await
     }
@@ -53,7 +38,7 @@ fn resource(answer: &Answer) -> Value {
 
 #[tokio::test]
 async fn a_body_in_gzip_is_stored_as_it_was_before() {
-    let service = Service::with_uploads().await;
+    let service = Service::with_photos().await;
     let text = "some text. ".repeat(40_000);
     let members = [gzip(&text.as_bytes()[..1000]), gzip(&text.as_bytes()[1000..])].concat();
     let made = resource(&service.send_upload(MEDIA, &[GZIP, ("Content-Type", "text/x")], &members).await);
@@ -79,7 +64,7 @@ async fn a_body_in_gzip_is_stored_as_it_was_before() {
 
 #[tokio::test]
 async fn a_download_says_whether_it_was_decompressed_on_its_way() {
-    let service = Service::with_uploads().await;
+    let service = Service::with_photos().await;
     let body = related(&json!({"name": "n", "contentEncoding": "gzip"}), "", &gzip(b"hello"));
     resource(&service.send_upload(MULTIPART, &[RELATED], &body).await);
     let nothing: &[(&str, &str)] = &[];
@@ -97,7 +82,7 @@ async fn a_download_says_whether_it_was_decompressed_on_its_way() {
 
 #[tokio::test]
 async fn chunks_of_a_resumable_upload_may_be_in_gzip() {
-    let service = Service::with_uploads().await;
+    let service = Service::with_photos().await;
     let text = "x".repeat(300_000);
     let target = "/upload/storage/v1/b/photos/o?uploadType=resumable&name=n";
     let begun = service.send_upload(target, &[], b"").await;
@@ -138,7 +123,7 @@ async fn chunks_of_a_resumable_upload_may_be_in_gzip() {
 
 #[tokio::test]
 async fn a_body_that_is_not_whole_gzip_makes_no_object() {
-    let service = Service::with_uploads().await;
+    let service = Service::with_photos().await;
     let whole = gzip(&related(&json!({"name": "n"}), "", &[b'x'; 200_000]));
     for body in [b"plain".as_slice(), &whole[..whole.len() - 5], &[&whole, b"more".as_slice()].concat()] {
         for (target, headers) in [(MEDIA, &[GZIP][..]), (MULTIPART, &[GZIP, RELATED])] {
@@ -153,7 +138,7 @@ async fn a_body_that_is_not_whole_gzip_makes_no_object() {
 /// The room of all bodies is 16 MiB here.
 #[tokio::test]
 async fn uploads_that_grow_beyond_the_room_of_bodies_all_end() {
-    let service = Service::with_uploads().await;
+    let service = Service::with_photos().await;
     let body = gzip(&vec![0; 24 << 20]);
     assert!(body.len() < 64 << 10);
     let upload = async |name: &str| {
@@ -168,7 +153,7 @@ async fn uploads_that_grow_beyond_the_room_of_bodies_all_end() {
 
 #[tokio::test]
 async fn a_part_in_base64_is_decoded_and_other_encodings_are_named() {
-    let service = Service::with_uploads().await;
+    let service = Service::with_photos().await;
     let text = "some text. ".repeat(40_000);
     let encoded = STANDARD.encode(&text);
     let lines: Vec<&[u8]> = encoded.as_bytes().chunks(76).collect();
@@ -187,4 +172,14 @@ async fn a_part_in_base64_is_decoded_and_other_encodings_are_named() {
     let binary = body(b"aGVsbG8=", "Content-Transfer-Encoding: binary\r\n");
     resource(&service.send_upload(MULTIPART, &[RELATED], &binary).await);
     assert_eq!(service.bytes_of("n").await, "aGVsbG8=");
+}
+
+#[tokio::test]
+async fn a_request_without_a_body_may_say_how_it_would_be_compressed() {
+    let service = Service::with_photos().await;
+    resource(&service.send_upload(MEDIA, &[], b"hello").await);
+    let copied = service.send_upload("/b/photos/o/n/copyTo/b/photos/o/copy", &[GZIP], b"").await;
+    assert_eq!(resource(&copied)["size"], "5");
+    let other = service.send_upload("/b/photos/o/n/copyTo/b/photos/o/copy", &[GZIP], b"{}").await;
+    assert_eq!(other.status, 400, "this one is not gzip: {}", other.body);
 }

@@ -18,12 +18,6 @@ fn bytes(count: usize) -> Vec<u8> {
 }
 
 impl Service {
-    async fn with_bucket() -> Self {
-        let service = Self::start().await;
-        service.create_bucket("photos").await;
-        service
-    }
-
     async fn put(&self, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         self.send_object(&Request::new("PUT", target, headers, body)).await
     }
@@ -47,7 +41,7 @@ fn parsed(answer: &Answer) -> Value {
 
 #[tokio::test]
 async fn small_and_large_objects_come_back_whole_and_in_parts() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     for size in [0, 1, 65_536, 65_537, LARGE] {
         let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name=a%2F{size}");
         let payload: String = bytes(size).into_iter().map(|byte| char::from(byte % 26 + b'a')).collect();
@@ -74,7 +68,7 @@ async fn small_and_large_objects_come_back_whole_and_in_parts() {
 
 #[tokio::test]
 async fn a_range_beyond_the_end_is_refused_with_the_size_of_the_object() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     for (name, body) in [("empty", &b""[..]), ("five", b"hello")] {
         let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name={name}");
         parsed(&service.send_object(&Request::new("POST", &target, &[], body)).await);
@@ -97,7 +91,7 @@ async fn a_range_beyond_the_end_is_refused_with_the_size_of_the_object() {
 
 #[tokio::test]
 async fn the_json_api_gives_an_object_as_an_attachment_if_its_owner_said_nothing_else() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let nothing: &[(&str, &str)] = &[];
     for (name, headers) in [("plain", nothing), ("said", &[("Content-Disposition", "inline")])] {
         assert_eq!(service.put(&format!("/photos/{name}"), headers, b"hello").await.status, 200);
@@ -117,7 +111,7 @@ async fn the_json_api_gives_an_object_as_an_attachment_if_its_owner_said_nothing
 /// The room of all bodies is 16 MiB here.
 #[tokio::test]
 async fn uploads_that_are_larger_together_than_the_room_of_bodies_all_end() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let payload = bytes(15 << 20);
     let upload = async |name: &str| {
         let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name={name}");
@@ -133,7 +127,7 @@ async fn uploads_that_are_larger_together_than_the_room_of_bodies_all_end() {
 
 #[tokio::test]
 async fn a_resumable_upload_tells_what_it_has_and_repeats_its_answer() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let upload = service.begin("&name=big&ifGenerationMatch=0", r#"{"metadata":{"a":"b"}}"#).await;
     let payload = bytes(LARGE);
     let asked = service.put(&upload, &[("Content-Range", "bytes */*")], b"").await;
@@ -156,7 +150,7 @@ async fn a_resumable_upload_tells_what_it_has_and_repeats_its_answer() {
 
 #[tokio::test]
 async fn an_upload_that_is_cancelled_or_has_wrong_bytes_makes_no_object() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let upload = service.begin("&name=never", "").await;
     assert_eq!(service.object("DELETE", &upload, "").await.status, 499);
     assert_eq!(service.put(&upload, &[("Content-Range", "bytes */*")], b"").await.status, 499);
@@ -168,7 +162,7 @@ async fn an_upload_that_is_cancelled_or_has_wrong_bytes_makes_no_object() {
 
 #[tokio::test]
 async fn a_second_sender_with_wrong_bytes_leaves_the_object_of_the_first_whole() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let payload = vec![b'p'; LARGE];
     let upload = service.begin("&name=big", "").await;
     let half = 256 * 1024;
@@ -194,7 +188,7 @@ async fn a_second_sender_with_wrong_bytes_leaves_the_object_of_the_first_whole()
 
 #[tokio::test]
 async fn objects_are_composed_rewritten_moved_and_listed() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     for (name, size) in [("small", 5), ("large", LARGE)] {
         let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name={name}");
         parsed(&service.send_object(&Request::new("POST", &target, &[], &vec![b'x'; size])).await);

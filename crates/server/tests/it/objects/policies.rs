@@ -201,3 +201,90 @@ async fn the_policy_of_an_object_is_its_list_in_other_words() {
     let other = json!({"bindings": [{"role": "roles/storage.objectViewer", "members": ["allUsers"]}]});
     assert_eq!(service.object("PUT", "/b/photos/o/a/iam", &other.to_string()).await.status, 400);
 }
+
+#[tokio::test]
+async fn a_sender_composes_what_it_may_read_and_removes_what_it_may_delete() {
+    let service = Service::that_checks().await;
+    let below = "resource.name.startsWith('projects/_/buckets/photos/objects/a/')";
+    let roles = ["objectViewer", "objectCreator"];
+    let bindings: Vec<Value> = roles.iter().map(|role| binding(role, Some(below))).collect();
+    let policy = json!({"version": 3, "bindings": bindings});
+    assert_eq!(service.by("owner", "PUT", "/b/photos/iam", policy).await.status, 200);
+    let compose = |source: &str, deletes: bool| json!({"sourceObjects": [{"name": source}], "deleteSourceObjects": deletes});
+    let target = |name: &str| format!("/b/photos/o/a%2F{name}/compose?ifGenerationMatch=0");
+    for (name, source, deletes, expected) in
+        [("2", "b/1", false, 403), ("2", "a/1", true, 403), ("2", "a/1", false, 200)]
+    {
+        let answer = service.by("reader", "POST", &target(name), compose(source, deletes)).await;
+        assert_eq!(answer.status, expected, "{source} {deletes}: {}", answer.body);
+    }
+    let authorization = [("Authorization", "Bearer reader"), ("x-goog-if-generation-match", "0")];
+    for (source, expected) in [("b/1", 403), ("a/1", 200)] {
+        let body = format!("<ComposeRequest><Component><Name>{source}</Name></Component></ComposeRequest>");
+        let request = Request::new("PUT", "/photos/a/3?compose", &authorization, body.as_bytes());
+        let answer = service.send_object(&request).await;
+        assert_eq!(answer.status, expected, "{source}: {}", answer.body);
+    }
+    assert_eq!(service.status_as("owner", "GET", "/b/photos/o/a%2F1").await, 200);
+    let answer = service.by("owner", "POST", &target("4"), compose("a/1", true)).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(service.status_as("owner", "GET", "/b/photos/o/a%2F1").await, 404);
+}
+
+#[tokio::test]
+async fn an_anonymous_sender_is_denied_by_the_xml_api_and_asked_who_it_is_by_the_json_api() {
+    let service = Service::that_checks().await;
+    let said = "Anonymous caller does not have storage.objects.get access";
+    for (target, status) in [
+        ("/photos/a/1", 403),
+        ("/b/photos/o/a%2F1", 401),
+        ("/b/photos/o/a%2F1?alt=media", 401),
+        ("/download/storage/v1/b/photos/o/a%2F1?alt=media", 401),
+    ] {
+        let refused = service.send_object(&Request::new("GET", target, &[], b"")).await;
+        assert!(refused.status == status && refused.body.contains(said), "{target}: {refused:?}");
+        let is_denied = refused.body.contains("<Error><Code>AccessDenied</Code>");
+        assert_eq!(is_denied, status == 403, "{}", refused.body);
+    }
+}
+
+#[tokio::test]
+async fn where_requesters_pay_all_but_the_owners_name_a_project() {
+    let service = Service::that_checks().await;
+    let policy = json!({"bindings": [binding("objectViewer", None)]});
+    assert_eq!(service.by("owner", "PUT", "/b/photos/iam", policy).await.status, 200);
+    assert_eq!(service.status_as("reader", "GET", "/b/photos/o/a%2F1").await, 200);
+    let paying = json!({"billing": {"requesterPays": true}});
+    assert_eq!(service.by("owner", "PATCH", "/b/photos", paying).await.status, 200);
+    let said = "Bucket is a requester pays bucket but no user project provided.";
+    let token = ("Authorization", "Bearer reader");
+    let project = ("x-goog-user-project", "payer");
+    for (target, headers, status) in [
+        ("/b/photos/o/a%2F1", vec![token], 400),
+        ("/b/photos/o/a%2F1?userProject=payer", vec![token], 200),
+        ("/b/photos/o/a%2F1", vec![token, project], 200),
+        ("/b/photos/o", vec![token], 400),
+        ("/b/photos/o", vec![], 400),
+        ("/photos/a/1", vec![token], 400),
+        ("/photos/a/1", vec![token, project], 200),
+        ("/b/photos/o/a%2F1", vec![("Authorization", "Bearer owner")], 200),
+    ] {
+        let answer = service.send_object(&Request::new("GET", target, &headers, b"")).await;
+        assert_eq!(answer.status, status, "{target} {headers:?}: {}", answer.body);
+        assert_eq!(answer.body.contains(said), status == 400, "{}", answer.body);
+        let in_xml = answer.body.contains("<Code>UserProjectMissing</Code>");
+        assert_eq!(in_xml, status == 400 && target.starts_with("/photos"), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn permissions_are_asked_for_one_by_one() {
+    let service = Service::with_photos().await;
+    let target = "/b/photos/iam/testPermissions?permissions=storage.objects.get";
+    let held = service.object_json("GET", target, "").await;
+    assert_eq!(held["permissions"], json!(["storage.objects.get"]));
+    for wildcard in ["storage.*", "*"] {
+        let refused = service.object("GET", &format!("{target}&permissions={wildcard}"), "").await;
+        assert!(refused.status == 400 && refused.body.contains(wildcard), "{}", refused.body);
+    }
+}

@@ -183,3 +183,102 @@ async fn a_fault_after_so_many_bytes_ends_a_grpc_write() {
     client.stream::<_, WriteObjectResponse>("WriteObject", vec![whole]).await.expect("the object");
     assert_eq!(client.read("o", 0, 0).await.as_deref().ok(), Some("hello world"));
 }
+
+#[tokio::test]
+async fn an_upload_in_one_request_ends_with_exactly_the_ordered_status() {
+    let service = Service::with_photos().await;
+    let faults = ["return-502-after-2B", "return-504-after-2B", "return-502-after-2B", "return-504-after-2B"];
+    let id = service.retry_test(&json!({"instructions": {"storage.objects.insert": faults}})).await;
+    let begun = service.send_object(&Request::new("POST", "/photos/parts?uploads", &[], b"")).await;
+    let upload = begun.body.split_once("<UploadId>").and_then(|(_, rest)| rest.split_once('<'));
+    let part = format!("/photos/parts?partNumber=1&uploadId={}", upload.expect("an id").0);
+    let form = "--B\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\nform\r\n--B\r\n\
+                Content-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\nhello\r\n--B--\r\n";
+    let named = ("x-retry-test-id", id.as_str());
+    let in_form = ("Content-Type", "multipart/form-data; boundary=B");
+    let media = "/upload/storage/v1/b/photos/o?uploadType=media&name=media";
+    for (method, target, headers, body, ordered, expected) in [
+        ("POST", media, vec![named], "hello", 502, 200),
+        ("PUT", "/photos/put", vec![named], "hello", 504, 200),
+        ("POST", "/photos", vec![named, in_form], form, 502, 204),
+        ("PUT", part.as_str(), vec![named], "hello", 504, 200),
+    ] {
+        let request = Request::new(method, target, &headers, body.as_bytes());
+        let refused = service.send_object(&request).await;
+        assert_eq!(refused.status, ordered, "{target}: {}", refused.body);
+        assert_eq!(refused.body.contains("<Error><Code>"), target != media, "{}", refused.body);
+        // The next request with the id of the test would meet the next fault.
+        let plain: Vec<_> = headers.iter().copied().filter(|header| *header != named).collect();
+        let request = Request::new(method, target, &plain, body.as_bytes());
+        assert_eq!(service.send_object(&request).await.status, expected, "{target}");
+    }
+    assert_eq!(service.left(&id).await["completed"], true);
+}
+
+#[tokio::test]
+async fn in_a_retry_test_a_bucket_without_a_policy_can_be_locked_and_stays_as_it_is() {
+    let service = Service::with_photos().await;
+    let order = json!({"instructions": {"storage.buckets.lockRetentionPolicy": ["return-503"]}});
+    let id = service.retry_test(&order).await;
+    let named = [("x-retry-test-id", id.as_str())];
+    let lock = |metageneration: u32, headers: &[(&str, &str)]| {
+        let target = format!("/b/photos/lockRetentionPolicy?ifMetagenerationMatch={metageneration}");
+        Request::new("POST", &target, headers, b"")
+    };
+    for (request, status) in [
+        (lock(1, &[]), 400),
+        (lock(1, &named), 503),
+        (lock(7, &named), 412),
+        (lock(1, &named), 200),
+        (lock(1, &named), 200),
+    ] {
+        let answer = service.send_object(&request).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+    }
+    assert_eq!(service.object_json("GET", "/b/photos", "").await["metageneration"], "1");
+    let policy = r#"{"retentionPolicy": {"retentionPeriod": "10"}}"#;
+    service.object_json("PATCH", "/b/photos", policy).await;
+    assert_eq!(service.send_object(&lock(2, &named)).await.status, 200);
+    let bucket = service.object_json("GET", "/b/photos", "").await;
+    assert_eq!(bucket["retentionPolicy"]["isLocked"], true);
+}
+
+#[tokio::test]
+async fn a_download_can_order_a_fault_for_itself() {
+    let service = Service::with_photos().await;
+    let bytes = vec![b'A'; 300 << 10];
+    for (name, bytes) in [("short", &b"Apples"[..]), ("long", &bytes[..])] {
+        let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name={name}");
+        assert_eq!(service.send_object(&Request::new("POST", &target, &[], bytes)).await.status, 200);
+    }
+    for header in ["x-goog-emulator-instructions", "x-goog-testbench-instructions"] {
+        let named = [(header, "return-corrupted-data")];
+        for target in ["/storage/v1/b/photos/o/short?alt=media", "/photos/short"] {
+            let read = service.send_object(&Request::new("GET", target, &named, b"")).await;
+            assert_eq!((read.status, read.body.as_str()), (200, "Bpples"), "{target}");
+        }
+        let resource = Request::new("GET", "/storage/v1/b/photos/o/short", &named, b"");
+        assert!(service.send_object(&resource).await.body.contains("\"size\":\"6\""));
+    }
+    let get = async |name: &str, instruction: &str, range: &str| {
+        let headers = [("x-goog-emulator-instructions", instruction), ("Range", range)];
+        let target = format!("/storage/v1/b/photos/o/{name}?alt=media");
+        let answer = service.send_object(&Request::new("GET", &target, &headers, b"")).await;
+        (answer.status, answer.body.len())
+    };
+    for (name, instruction, range, expected) in [
+        ("short", "return-503-after-256K/retry-1", "bytes=0-", (206, 6)),
+        ("long", "return-503-after-256K/retry-3", "bytes=262144-", (206, 44 << 10)),
+        ("long", "return-broken-stream", "bytes=0-", (206, 300 << 10)),
+        ("long", "return-nothing-known", "bytes=0-", (206, 300 << 10)),
+    ] {
+        assert_eq!(get(name, instruction, range).await, expected, "{name} {instruction} {range}");
+    }
+    let (status, _) = get("long", "return-503-after-256K/retry-2", "bytes=262144-").await;
+    assert_eq!(status, 503);
+    let address = service.running.object_address.expect("objects are served");
+    let headers = [("x-goog-emulator-instructions", "return-503-after-256K")];
+    let get = Request::new("GET", "/photos/long", &headers, b"");
+    let broken = wire::send_bytes(address, &get.head(address)).await;
+    assert!(broken.len() < 300 << 10, "the body breaks off, after {} bytes of the reply", broken.len());
+}

@@ -12,12 +12,6 @@ impl Service {
     async fn xml(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         self.send_object(&Request::new(method, target, headers, body)).await
     }
-
-    async fn with_photos() -> Self {
-        let service = Self::start().await;
-        service.create_bucket("photos").await;
-        service
-    }
 }
 
 /// The text of an element.

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `GET` | the list of buckets | a listing; `?uploads`: its uploads; `?cors` and others: a [setting](Setting) | a download; `?uploadId=U`: the parts of an upload; `?acl`: its list |
 //! | `HEAD` | | whether it is there | its headers |
-//! | `PUT` | | a new bucket; `?cors` and others: a setting | a new object; with `x-goog-copy-source` a copy; `?partNumber=N&uploadId=U`: a part; `?upload_id=U`: the bytes of a resumable upload; `?acl`: its list |
+//! | `PUT` | | a new bucket; `?cors` and others: a setting | a new object; with `x-goog-copy-source` a copy; `?compose`: one of other objects; `?partNumber=N&uploadId=U`: a part; `?upload_id=U`: the bytes of a resumable upload; `?acl`: its list |
 //! | `POST` | | a form with a policy; `?delete`: deletes many objects | `?uploads`: a multipart upload begins; `?uploadId=U`: it ends; with `x-goog-resumable: start`, a resumable upload begins |
 //! | `DELETE` | | the bucket | the object; `?uploadId=U`, `?upload_id=U`: an upload |
 //!

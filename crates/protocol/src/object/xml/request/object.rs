@@ -6,17 +6,8 @@ use crate::object::request::{Operation, Query};
 use crate::object::xml::parts::part_number;
 
 /// Parameters that choose another resource than the object, and are not served.
-const NOT_SERVED: [&str; 9] = [
-    "attributes",
-    "compose",
-    "encryption",
-    "legal-hold",
-    "restore",
-    "retention",
-    "select",
-    "tagging",
-    "torrent",
-];
+const NOT_SERVED: [&str; 8] =
+    ["attributes", "encryption", "legal-hold", "restore", "retention", "select", "tagging", "torrent"];
 
 /// What is done with an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +24,8 @@ pub enum ObjectCall {
     Put,
     /// It is written with the bytes of another object, or of one of its generations.
     Copy(CopySource),
+    /// It is written with the bytes of other objects of its bucket, one behind another.
+    Compose,
     /// It is deleted.
     Delete,
     /// A resumable upload begins.
@@ -83,6 +76,12 @@ impl ObjectCall {
                 other => Err(not_allowed(other, "an access control list")),
             };
         }
+        if query.get("compose").is_some() {
+            return match method {
+                "PUT" => Ok(Self::Compose),
+                other => Err(not_allowed(other, "a composition")),
+            };
+        }
         let upload = query.get("uploadId").map(str::to_owned);
         let session = query.get("upload_id").map(str::to_owned);
         let copy = header("x-goog-copy-source");
@@ -123,6 +122,7 @@ impl ObjectCall {
                 Some(Operation::ObjectsInsert)
             }
             Self::Copy(_) => Some(Operation::ObjectsCopy),
+            Self::Compose => Some(Operation::ObjectsCompose),
             Self::Delete => Some(Operation::ObjectsDelete),
             Self::GetAcl
             | Self::SetAcl
@@ -142,6 +142,7 @@ impl ObjectCall {
             Self::SetAcl => "xml.objects.setAcl",
             Self::Put => "xml.objects.put",
             Self::Copy(_) => "xml.objects.copy",
+            Self::Compose => "xml.objects.compose",
             Self::Delete => "xml.objects.delete",
             Self::BeginSession => "xml.sessions.begin",
             Self::ContinueSession(_) => "xml.sessions.continue",

@@ -22,6 +22,7 @@ fn requests_about_objects_are_read() {
         ("PUT", "/b/o+o", object(ObjectCall::Put, "o+o")),
         ("PUT", "/b/o?partNumber=3&uploadId=u", object(ObjectCall::PutPart { upload: u(), number: 3 }, "o")),
         ("PUT", "/b/o?upload_id=u", object(ObjectCall::ContinueSession(u()), "o")),
+        ("PUT", "/b/o?compose", object(ObjectCall::Compose, "o")),
         ("POST", "/b/o?uploads", object(ObjectCall::BeginUpload, "o")),
         ("POST", "/b/o?uploads=", object(ObjectCall::BeginUpload, "o")),
         ("POST", "/b/o?uploadId=u", object(ObjectCall::CompleteUpload(u()), "o")),
@@ -79,6 +80,7 @@ fn requests_have_the_operation_that_does_the_same() {
         ("GET", "/b/o", Some("storage.objects.get")),
         ("PUT", "/b/o", Some("storage.objects.insert")),
         ("PUT", "/b/o?upload_id=u", Some("storage.objects.insert")),
+        ("PUT", "/b/o?compose=", Some("storage.objects.compose")),
         ("PUT", "/b/o?partNumber=3&uploadId=u", None),
         ("DELETE", "/b/o", Some("storage.objects.delete")),
     ] {
@@ -100,7 +102,9 @@ fn what_is_not_served_is_named() {
         assert_eq!(refused.kind, ErrorKind::NotImplemented, "{method} {target}");
         assert!(refused.message.contains(named), "{}", refused.message);
     }
-    for (method, target) in [("PATCH", "/b/o"), ("PATCH", "/b"), ("PUT", "/"), ("DELETE", "/b/o?acl")] {
+    for (method, target) in
+        [("PATCH", "/b/o"), ("PATCH", "/b"), ("PUT", "/"), ("DELETE", "/b/o?acl"), ("GET", "/b/o?compose")]
+    {
         assert_eq!(
             read(method, target, &[]).expect_err(target).kind,
             ErrorKind::MethodNotAllowed,
