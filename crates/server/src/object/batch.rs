@@ -18,6 +18,8 @@ use super::{Outcome, Speaks};
 
 /// The calls of a batch that are answered at the same time.
 const CALLS_AT_ONCE: usize = 16;
+/// The header that names the project which pays, in a bucket whose requesters pay.
+const PAYER: &str = "x-goog-user-project";
 
 impl ObjectService {
     pub(super) async fn batch(
@@ -73,6 +75,11 @@ impl ObjectService {
         let mut request = http::Request::builder().method(call.method.as_str()).uri(&call.target);
         for (name, value) in &call.headers {
             request = request.header(name, value);
+        }
+        // The project that pays is named once for all calls.
+        let names_payer = call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(PAYER));
+        if let Some(project) = outer.head.headers.get(PAYER).filter(|_| !names_payer) {
+            request = request.header(PAYER, project);
         }
         let request = request.body(()).map_err(|error| ObjectError::invalid("call", error, ""))?;
         let (head, ()) = request.into_parts();

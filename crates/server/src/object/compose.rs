@@ -73,8 +73,8 @@ impl ObjectService {
     ) -> Result<Composed, Failure> {
         let mut bucket = self.bucket(bucket).await?;
         check_object(name)?;
-        for (source, ..) in &wanted.sources {
-            self.permit(exchange, GET, &bucket, Some(source)).await?;
+        for (source, generation, _) in &wanted.sources {
+            self.permit_of(exchange, GET, &bucket, Some(source), *generation).await?;
             if wanted.deletes && source != name {
                 self.permit(exchange, DELETE, &bucket, Some(source)).await?;
             }
@@ -135,7 +135,9 @@ impl ObjectService {
         let crc32c = sources.iter().fold(Crc32c::default(), |sum, (_, source)| {
             sum.followed_by(source.generation.crc32c, source.generation.size)
         });
-        let parts = sources.iter().map(|(_, source)| source.generation.component_count.unwrap_or(1)).sum();
+        let parts = sources.iter().map(|(_, source)| source.generation.component_count.unwrap_or(1));
+        // gRPC tells it in 31 bits. Compositions of compositions may have more parts.
+        let parts = parts.fold(0, u32::saturating_add).min(i32::MAX as u32);
         let payload = Payload::new(&joined, crc32c, None, &user.upload).composed_of(parts);
         let create = Create {
             to,

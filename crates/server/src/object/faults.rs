@@ -81,7 +81,8 @@ impl ObjectService {
     /// Locks the retention policy of a bucket. Google's clients test how they repeat this call with a bucket that has no policy,
     /// and expect that it succeeds, as in Google's testbench. In a retry test such a lock changes nothing.
     pub(super) async fn lock_in_test(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
-        let in_test = self.options.retry_tests && exchange.header("x-retry-test-id").is_some();
+        let id = exchange.header("x-retry-test-id").filter(|_| self.options.retry_tests);
+        let in_test = id.is_some_and(|id| self.retry_tests.get(id).is_some());
         if in_test && self.bucket(name).await?.settings.retention_policy.is_none() {
             exchange.query.required("ifMetagenerationMatch")?;
             return self.get_bucket(exchange, name).await;
@@ -122,9 +123,7 @@ impl Fault {
                 reply.content = cut(reply.content, after);
                 reply
             }
-            Self::BrokenBeyond(after) if length(&reply.content).is_some_and(|length| length <= after) => {
-                reply
-            }
+            Self::BrokenBeyond(after) if length(&reply.content).is_none_or(|length| length <= after) => reply,
             Self::BrokenBeyond(after) => {
                 reply.content = cut(reply.content, after);
                 reply

@@ -37,6 +37,7 @@ impl ObjectService {
         place: Place<'_>,
     ) -> Result<Reply, Failure> {
         let bucket = self.bucket(name).await?;
+        self.check_payer(exchange, &bucket)?;
         let mut held = Vec::new();
         for permission in exchange.query.all("permissions") {
             if permission.contains('*') {

@@ -257,7 +257,8 @@ fn wants_unpacked(exchange: &Exchange<'_>, generation: &Generation) -> bool {
 fn accepts_gzip(codings: &str) -> bool {
     codings.split(',').any(|coding| {
         let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.trim().parse::<f32>().ok());
+        let weight = weight.trim().to_ascii_lowercase();
+        let weight = weight.strip_prefix("q=").and_then(|weight| weight.trim().parse::<f32>().ok());
         matches!(name.trim().to_ascii_lowercase().as_str(), "gzip" | "x-gzip") && weight != Some(0.0)
     })
 }
@@ -357,7 +358,7 @@ mod tests {
         for yes in ["gzip", "GZIP", "x-gzip", "br, gzip;q=0.5", "gzip ; q=1"] {
             assert!(accepts_gzip(yes), "{yes}");
         }
-        for no in ["", "br", "gzip;q=0", "gzip; q=0.000, br", "agzip", "identity"] {
+        for no in ["", "br", "gzip;q=0", "gzip; Q=0.000, br", "agzip", "identity"] {
             assert!(!accepts_gzip(no), "{no}");
         }
     }

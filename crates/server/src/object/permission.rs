@@ -9,6 +9,7 @@ use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::folder::with_slash;
 use rangehold_protocol::object::request::{Api, Call, Operation as Op};
+use rangehold_protocol::object::rewrite;
 
 use super::ObjectService;
 use super::access::Principal;
@@ -77,7 +78,8 @@ impl ObjectService {
                 self.permit_write(exchange, &self.bucket(&call.bucket).await?, &call.object).await
             }
             Op::ObjectsCopy | Op::ObjectsRewrite => {
-                self.permit(exchange, GET, &self.bucket(&call.bucket).await?, object).await?;
+                let from = self.bucket(&call.bucket).await?;
+                self.permit_of(exchange, GET, &from, object, source_generation(exchange, call)?).await?;
                 self.permit_write(exchange, &self.bucket(&call.to_bucket).await?, &call.to_object).await
             }
             Op::ObjectsMove => {
@@ -140,6 +142,18 @@ impl ObjectService {
         bucket: &Bucket,
         object: Option<&str>,
     ) -> Result<(), Failure> {
+        self.permit_of(exchange, permission, bucket, object, exchange.generation()?).await
+    }
+
+    /// The same for this generation of the object, as each has a list of its own; without one, for the one that is live.
+    pub(super) async fn permit_of(
+        &self,
+        exchange: &Exchange<'_>,
+        permission: &str,
+        bucket: &Bucket,
+        object: Option<&str>,
+        generation: Option<u64>,
+    ) -> Result<(), Failure> {
         self.check_payer(exchange, bucket)?;
         let place = object.map_or(Place::Bucket, Place::Object);
         if self.holds(exchange, permission, bucket, place) {
@@ -147,7 +161,7 @@ impl ObjectService {
         }
         let sender = &exchange.principal;
         if let Some(name) = object.filter(|_| !bucket.settings.uniform_access()) {
-            let generation = self.generation(bucket, name, exchange.generation()?).await;
+            let generation = self.generation(bucket, name, generation).await;
             let entries =
                 generation.map(|found| found.acl.entries(bucket.project_number, Some(&found.owner)));
             let role = entries.ok().and_then(|entries| role_in(sender, &entries));
@@ -182,15 +196,19 @@ impl ObjectService {
 
     /// Checks that a request names the project that pays for it, if the requesters of the bucket pay. Those who own the bucket's
     /// project need not name one.
-    fn check_payer(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), ObjectError> {
+    pub(super) fn check_payer(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), ObjectError> {
         let requesters_pay = bucket.settings.billing.is_some_and(|billing| billing.requester_pays);
         if !requesters_pay || self.options.access.is_open() || exchange.principal.owns(&bucket.project) {
             return Ok(());
         }
         let in_header = || exchange.header("x-goog-user-project").filter(|project| !project.is_empty());
         match exchange.parameter("userProject").or_else(in_header) {
-            Some(_) => Ok(()),
             None => Err(ObjectError::no_user_project()),
+            // A sender without a name is nobody's member, and so not of that project either.
+            Some(_) if exchange.principal.email.is_none() => {
+                Err(refusal(exchange, &exchange.principal, "serviceusage.services.use"))
+            }
+            Some(_) => Ok(()),
         }
     }
 
@@ -288,6 +306,15 @@ pub(super) fn owns(exchange: &Exchange<'_>, project: &str, operation: &str) -> R
         true => Ok(()),
         false => Err(refusal(exchange, &exchange.principal, operation)),
     }
+}
+
+/// The generation of its source that a copy or a rewrite reads, if it names one. A rewrite goes on with the one that it began with.
+fn source_generation(exchange: &Exchange<'_>, call: &Call) -> Result<Option<u64>, ObjectError> {
+    let begun = match call.operation {
+        Op::ObjectsRewrite => rewrite::Asked::of(call, &exchange.query)?.generation(),
+        _ => None,
+    };
+    Ok(begun.or(exchange.query.number("sourceGeneration")?))
 }
 
 /// Why a sender may not do something. The XML API tells an anonymous one that the access is denied. The JSON API asks it to say

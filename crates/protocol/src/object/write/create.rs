@@ -172,14 +172,13 @@ fn check_new_retention(bucket: &Bucket, until: Micros, now: Micros) -> Result<()
 /// How the object is encrypted. Fails if the bucket does not allow that sort.
 fn encryption(bucket: &Bucket, draft: &Draft) -> Result<Encryption, ObjectError> {
     let settings = bucket.settings.encryption.as_ref();
-    let default = settings.and_then(|settings| settings.default_kms_key_name.clone());
-    let encryption = match (draft.customer_key, draft.kms_key.clone().or(default)) {
+    let default = settings.and_then(|settings| settings.default_kms_key_name.as_deref());
+    // A client that writes back what it has read names a version too. The newest one counts for what is written.
+    let without_version = |key: &str| key.split_once(KMS_VERSIONS).map_or(key, |(name, _)| name).to_owned();
+    let named = draft.kms_key.as_deref().map(without_version).filter(|name| !name.is_empty());
+    let encryption = match (draft.customer_key, named.or_else(|| default.map(without_version))) {
         (Some(sha256), _) => Encryption::Customer(sha256),
-        // A client that writes back what it has read names a version too. The newest one counts for what is written.
-        (None, Some(key)) => {
-            let name = key.split_once(KMS_VERSIONS).map_or(key.as_str(), |(name, _)| name);
-            Encryption::Kms(name.to_owned())
-        }
+        (None, Some(name)) => Encryption::Kms(name),
         (None, None) => Encryption::Default,
     };
     let Some(settings) = settings else { return Ok(encryption) };

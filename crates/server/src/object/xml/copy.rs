@@ -25,12 +25,7 @@ impl XmlApi<'_> {
     ) -> Result<Reply, Failure> {
         let described = described(exchange, name)?;
         let source_conditions = headers::source_conditions(|name| exchange.header(name))?;
-        let wanted = exchange.header("x-goog-copy-source-generation");
-        let number = |text: &str| {
-            let hint = "Give a generation.";
-            text.parse().map_err(|_| ObjectError::invalid("x-goog-copy-source-generation", text, hint))
-        };
-        let wanted: Option<u64> = wanted.map(number).transpose()?.or(source.generation);
+        let wanted = source_generation(exchange, source)?;
         let deadline = exchange.deadline();
         let (from, from_name) = self.place(&source.bucket, &source.name, Wants::There, deadline).await?;
         let key = customer_key(exchange, "x-goog-copy-source-encryption")?;
@@ -76,4 +71,15 @@ fn copied_draft(settings: &Settings, encryption: &Encryption, said: Draft) -> Dr
         Encryption::Default | Encryption::Customer(_) => None,
     };
     Draft { settings, kms_key: said.kms_key.or(source_key), ..said }
+}
+
+/// The generation that is copied, if one is named.
+pub(super) fn source_generation(
+    exchange: &Exchange<'_>,
+    source: &CopySource,
+) -> Result<Option<u64>, ObjectError> {
+    let header = "x-goog-copy-source-generation";
+    let number =
+        |text: &str| text.parse().map_err(|_| ObjectError::invalid(header, text, "Give a generation."));
+    Ok(exchange.header(header).map(number).transpose()?.or(source.generation))
 }

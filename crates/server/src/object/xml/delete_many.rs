@@ -25,6 +25,7 @@ impl XmlApi<'_> {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let bucket = self.bucket(bucket).await?;
+        self.check_payer(exchange, &bucket)?;
         let request = DeleteRequest::read(&self.document(exchange, body).await?)?;
         let mut results = Vec::with_capacity(request.targets.len());
         for targets in request.targets.chunks(DELETES_AT_ONCE) {

@@ -4,6 +4,7 @@ use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::xml::request::{BucketCall, ObjectCall, XmlRequest};
 
+use super::copy::source_generation;
 use super::list::listing;
 use super::{XmlApi, conditions};
 use crate::admission::About;
@@ -42,7 +43,8 @@ impl XmlApi<'_> {
             ObjectCall::ContinueSession(_) | ObjectCall::CancelSession(_) => Ok(()),
             ObjectCall::Copy(source) => {
                 let from = self.bucket(&source.bucket).await?;
-                self.permit(exchange, GET, &from, Some(&source.name)).await?;
+                let generation = source_generation(exchange, source)?;
+                self.permit_of(exchange, GET, &from, Some(&source.name), generation).await?;
                 self.permit_write(exchange, &bucket, name).await
             }
             // The sources of a composition are in its body: they are asked for when that was read.

@@ -97,3 +97,14 @@ async fn a_composition_over_the_xml_api_meets_the_faults_of_a_retry_test() {
     assert_eq!(service.composed("c", &named, &component("a", "")).await.status, 503);
     assert_eq!(service.composed("c", &named, &component("a", "")).await.status, 200);
 }
+
+#[tokio::test]
+async fn compositions_of_compositions_may_have_more_parts_than_their_count_can_tell() {
+    let service = Service::with_photos().await;
+    assert_eq!(service.object("PUT", "/photos/none", "").await.status, 200);
+    for _ in 0..7 {
+        assert_eq!(service.composed("none", &[], &component("none", "").repeat(32)).await.status, 200);
+    }
+    let resource = service.object_json("GET", "/b/photos/o/none", "").await;
+    assert_eq!(resource["componentCount"], json!(i32::MAX));
+}

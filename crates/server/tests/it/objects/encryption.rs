@@ -139,4 +139,7 @@ async fn the_name_of_a_key_of_a_key_service_is_shown_with_its_version_and_may_co
     }
     let copied = service.object_json("POST", "/b/photos/o/again/copyTo/b/photos/o/last", "").await;
     assert_eq!(copied["kmsKeyName"], json!(shown), "a copy has the key of its source");
+    let nothing =
+        service.object_json("POST", &format!("{UPLOAD}&kmsKeyName=/cryptoKeyVersions/1"), "{}").await;
+    assert_eq!(nothing["kmsKeyName"], json!(null), "an empty name is none");
 }

@@ -231,6 +231,73 @@ async fn a_sender_composes_what_it_may_read_and_removes_what_it_may_delete() {
     assert_eq!(service.status_as("owner", "GET", "/b/photos/o/a%2F1").await, 404);
 }
 
+/// Each generation has a list of its own: that of the one whose bytes are copied counts.
+#[tokio::test]
+async fn a_copy_of_a_generation_needs_what_its_own_list_gives() {
+    let service = Service::that_checks().await;
+    let bucket = json!({"name": "lists", "versioning": {"enabled": true}});
+    assert_eq!(service.by("owner", "POST", "/b?project=p", bucket).await.status, 200);
+    let policy = service.by("owner", "GET", "/b/lists/iam", Value::Null).await;
+    let mut policy: Value = serde_json::from_str(&policy.body).expect("JSON");
+    policy["bindings"].as_array_mut().expect("a list").push(binding("objectCreator", None));
+    assert_eq!(service.by("owner", "PUT", "/b/lists/iam", policy).await.status, 200);
+    let mut generations = Vec::new();
+    for (name, list) in [("x", "private"), ("x", "publicRead"), ("y", "publicRead"), ("y", "private")] {
+        let target =
+            format!("/upload/storage/v1/b/lists/o?uploadType=media&name={name}&predefinedAcl={list}");
+        let made = service.by("owner", "POST", &target, json!({})).await;
+        assert_eq!(made.status, 200, "{}", made.body);
+        let made: Value = serde_json::from_str(&made.body).expect("JSON");
+        generations.push(made["generation"].as_str().expect("a number").to_owned());
+    }
+    // The name, what is asked for in the query, the generation that is named for the source, and the answer.
+    let (hidden, shown) = (generations[0].as_str(), generations[2].as_str());
+    for (number, (name, query, generation, status)) in [
+        ("x", "", None, 200),
+        ("x", "", Some(hidden), 403),
+        ("y", "", None, 403),
+        ("y", "", Some(shown), 200),
+        ("y", shown, None, 403),
+        ("x", hidden, None, 200),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let query = if query.is_empty() { String::new() } else { format!("&generation={query}") };
+        let new = |sort: &str| format!("{sort}-{number}");
+        let mut source = json!({"name": name});
+        let (mut asked, mut in_xml) = (String::new(), String::new());
+        if let Some(generation) = generation {
+            source["generation"] = json!(generation);
+            asked = format!("&sourceGeneration={generation}");
+            in_xml = format!("<Generation>{generation}</Generation>");
+        }
+        let target = format!("/b/lists/o/{}/compose?ifGenerationMatch=0{query}", new("compose"));
+        let answer = service.by("reader", "POST", &target, json!({"sourceObjects": [source]})).await;
+        assert_eq!(answer.status, status, "compose {number}: {}", answer.body);
+        for way in ["copyTo", "rewriteTo"] {
+            let to = new(way);
+            let target = format!("/b/lists/o/{name}/{way}/b/lists/o/{to}?ifGenerationMatch=0{asked}{query}");
+            let answer = service.by("reader", "POST", &target, json!({})).await;
+            assert_eq!(answer.status, status, "{way} {number}: {}", answer.body);
+        }
+        let (copied, named) = (format!("/lists/{name}"), generation.unwrap_or_default());
+        let mut headers = vec![("Authorization", "Bearer reader"), ("x-goog-if-generation-match", "0")];
+        let document =
+            format!("<ComposeRequest><Component><Name>{name}</Name>{in_xml}</Component></ComposeRequest>");
+        let target = format!("/lists/{}?compose{query}", new("xml"));
+        let answer = service.send_object(&Request::new("PUT", &target, &headers, document.as_bytes())).await;
+        assert_eq!(answer.status, status, "xml compose {number}: {}", answer.body);
+        headers.push(("x-goog-copy-source", &copied));
+        if generation.is_some() {
+            headers.push(("x-goog-copy-source-generation", named));
+        }
+        let target = format!("/lists/{}?{query}", new("xml-copy"));
+        let answer = service.send_object(&Request::new("PUT", &target, &headers, b"")).await;
+        assert_eq!(answer.status, status, "xml copy {number}: {}", answer.body);
+    }
+}
+
 #[tokio::test]
 async fn an_anonymous_sender_is_denied_by_the_xml_api_and_asked_who_it_is_by_the_json_api() {
     let service = Service::that_checks().await;
@@ -265,6 +332,7 @@ async fn where_requesters_pay_all_but_the_owners_name_a_project() {
         ("/b/photos/o/a%2F1", vec![token, project], 200),
         ("/b/photos/o", vec![token], 400),
         ("/b/photos/o", vec![], 400),
+        ("/b/photos/o?userProject=payer", vec![], 401),
         ("/photos/a/1", vec![token], 400),
         ("/photos/a/1", vec![token, project], 200),
         ("/b/photos/o/a%2F1", vec![("Authorization", "Bearer owner")], 200),
