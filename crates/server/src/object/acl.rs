@@ -111,7 +111,7 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let access = Access::of(call, &self.body_object(exchange, body).await?)?;
-        let (bucket, name) = self.place_with_list(&call.bucket, &call.object, exchange.deadline()).await?;
+        let (bucket, name) = self.place_with_list(exchange, &call.bucket, &call.object).await?;
         let (wanted, conditions) = (exchange.generation()?, exchange.conditions()?);
         let generation = match &access {
             Access::List | Access::Get(_) => self.generation(&bucket, &name, wanted).await?,

@@ -71,7 +71,7 @@ impl ObjectService {
         name: &str,
         mut wanted: Composition,
     ) -> Result<Composed, Failure> {
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         check_object(name)?;
         for (source, generation, _) in &wanted.sources {
             self.permit_of(exchange, GET, &bucket, Some(source), *generation).await?;

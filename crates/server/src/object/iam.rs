@@ -119,7 +119,7 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, stored) = self.place_with_list(bucket, name, exchange.deadline()).await?;
+        let (bucket, stored) = self.place_with_list(exchange, bucket, name).await?;
         let generation = self.generation(&bucket, &stored, exchange.generation()?).await?;
         resource(exchange, object_policy(&bucket, name, &generation))
     }
@@ -133,7 +133,7 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let body = self.body_object(exchange, body).await?;
-        let (bucket, stored) = self.place_with_list(bucket, name, exchange.deadline()).await?;
+        let (bucket, stored) = self.place_with_list(exchange, bucket, name).await?;
         let etag = body.get("etag").and_then(Value::as_str).filter(|etag| !etag.is_empty());
         let conditions = Conditions { tag_match: etag.map(Tags::parse), ..Conditions::default() };
         let lines = acl_of_bindings(body, &bucket)?;

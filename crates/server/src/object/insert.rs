@@ -45,7 +45,7 @@ impl ObjectService {
         bucket: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         let content_type = exchange.header("content-type");
         let mut described = described(exchange, &Map::new(), content_type)?;
         self.permit_write(exchange, &bucket, &described.name).await?;
@@ -69,7 +69,7 @@ impl ObjectService {
         bucket: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         let content_type = exchange.header("content-type").unwrap_or_default();
         let boundary = Boundary::from_content_type(content_type, "related").map_err(malformed)?;
         let mut parts = Parts::new(boundary);

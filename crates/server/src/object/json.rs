@@ -31,12 +31,7 @@ impl ObjectService {
         body: &mut RequestBody,
         bytes_max: usize,
     ) -> Result<Bytes, Failure> {
-        let bytes = match body {
-            RequestBody::Whole(bytes) => std::mem::take(bytes),
-            RequestBody::Incoming { incoming, .. } => {
-                self.bodies.read(incoming, bytes_max, exchange.tenant, exchange.deadline()).await?.bytes
-            }
-        };
+        let bytes = self.sent_body(exchange, body, bytes_max).await?;
         // A client may say how it would compress a body, and send none.
         if bytes.is_empty() || !exchange.is_packed() {
             return Ok(bytes);
@@ -52,6 +47,21 @@ impl ObjectService {
             return Err(ObjectError::new(ErrorKind::TooLarge, message).into());
         }
         Ok(decoded.into())
+    }
+
+    /// All of a body, as it was sent.
+    pub(super) async fn sent_body(
+        &self,
+        exchange: &Exchange<'_>,
+        body: &mut RequestBody,
+        bytes_max: usize,
+    ) -> Result<Bytes, Failure> {
+        match body {
+            RequestBody::Whole(bytes) => Ok(std::mem::take(bytes)),
+            RequestBody::Incoming { incoming, .. } => {
+                Ok(self.bodies.read(incoming, bytes_max, exchange.tenant, exchange.deadline()).await?.bytes)
+            }
+        }
     }
 }
 

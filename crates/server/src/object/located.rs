@@ -22,6 +22,7 @@ use rangehold_protocol::object::write::Name;
 use tokio::time::{Instant, timeout_at};
 
 use super::ObjectService;
+use super::exchange::Exchange;
 use super::failure::Failure;
 use crate::limits::FOLDER_TRIES_MAX;
 
@@ -54,26 +55,26 @@ impl ObjectService {
     /// The bucket of a name, and the stored name.
     pub(super) async fn place<'n>(
         &self,
+        exchange: &Exchange<'_>,
         bucket: &str,
         name: &'n str,
         wants: Wants,
-        deadline: Instant,
     ) -> Result<(Bucket, Cow<'n, str>), Failure> {
-        let mut bucket = self.bucket(bucket).await?;
-        let stored = self.located(&mut bucket, name, wants, deadline).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
+        let stored = self.located(&mut bucket, name, wants, exchange.deadline()).await?;
         Ok((bucket, stored))
     }
 
     /// The same, for a request about an object's access control list, which a bucket with uniform access refuses.
     pub(super) async fn place_with_list<'n>(
         &self,
+        exchange: &Exchange<'_>,
         bucket: &str,
         name: &'n str,
-        deadline: Instant,
     ) -> Result<(Bucket, Cow<'n, str>), Failure> {
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         bucket.check_lists_in_use()?;
-        let stored = self.located(&mut bucket, name, Wants::There, deadline).await?;
+        let stored = self.located(&mut bucket, name, Wants::There, exchange.deadline()).await?;
         Ok((bucket, stored))
     }
 

@@ -84,7 +84,7 @@ impl ObjectService {
         name: &str,
         check: impl Fn(&Generation) -> Result<(), ObjectError>,
     ) -> Result<Reply, Failure> {
-        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::There).await?;
         let key = customer_key(exchange, "x-goog-encryption")?;
         for _ in 0..TRIES_MAX {
             let Some((generation, content)) = self.opened(exchange, &bucket, &name, key, &check).await?

@@ -46,7 +46,7 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::There).await?;
         let generation = match exchange.query.flag("softDeleted")? {
             true => self.soft_deleted(&bucket, &name, exchange).await?,
             false => self.generation(&bucket, &name, exchange.generation()?).await?,
@@ -63,7 +63,7 @@ impl ObjectService {
         name: &str,
     ) -> Result<Reply, Failure> {
         let key = exchange.query.required("contextKey")?;
-        let (bucket, stored) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, stored) = self.place(exchange, bucket, name, Wants::There).await?;
         let generation = self.generation(&bucket, &stored, exchange.generation()?).await?;
         let context = generation.settings.contexts.custom.get(key).ok_or_else(|| {
             let message = format!("The object {}/{name} has no context {key}.", bucket.name);
@@ -103,7 +103,7 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let body = self.body_object(exchange, body).await?;
-        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::There).await?;
         let of = Name { bucket: &bucket, name: &name };
         let edit = Edit::Body {
             body: &body,
@@ -123,7 +123,7 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::There).await?;
         self.delete_if(exchange, &bucket, &name, &exchange.conditions()?).await
     }
 
@@ -148,7 +148,7 @@ impl ObjectService {
         name: &str,
     ) -> Result<Reply, Failure> {
         let conditions = exchange.conditions()?;
-        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::There).await?;
         let generation = exchange.generation()?.ok_or_else(|| ObjectError::required("generation"))?;
         let of = Name { bucket: &bucket, name: &name };
         let copies_acl = exchange.query.flag("copySourceAcl")?;

@@ -224,6 +224,11 @@ impl RetryTests {
         Ok(shown)
     }
 
+    /// Whether there is a test with this id.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.0.lock().by_id.contains_key(id)
+    }
+
     /// The resource of a test.
     pub(super) fn get(&self, id: &str) -> Option<Value> {
         self.0.lock().by_id.get(id).map(|test| test.shown(id))

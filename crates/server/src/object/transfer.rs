@@ -136,8 +136,7 @@ impl ObjectService {
         begun_with: Option<u64>,
     ) -> Result<Copy, Failure> {
         check_object(&call.to_object)?;
-        let deadline = exchange.deadline();
-        let (from, from_name) = self.place(&call.bucket, &call.object, Wants::There, deadline).await?;
+        let (from, from_name) = self.place(exchange, &call.bucket, &call.object, Wants::There).await?;
         let wanted = begun_with.or(exchange.query.number("sourceGeneration")?);
         let source_conditions = exchange.query.source_conditions()?;
         let source = self.source(&from, &from_name, wanted, &source_conditions).await?;
@@ -148,7 +147,7 @@ impl ObjectService {
         let mut draft = draft(&source.generation, body, exchange)?;
         draft.customer_key = target_key;
         let conditions = exchange.query.conditions(None, None)?;
-        let (to, to_name) = self.place(&call.to_bucket, &call.to_object, Wants::New, deadline).await?;
+        let (to, to_name) = self.place(exchange, &call.to_bucket, &call.to_object, Wants::New).await?;
         let (from_name, to_name) = (from_name.into_owned(), to_name.into_owned());
         Ok(Copy { from, from_name, to, to_name, source, draft, conditions })
     }
@@ -255,7 +254,7 @@ impl ObjectService {
 
     /// Moves an object to another name of its bucket: readers see it under one of the two names at any time.
     pub(super) async fn move_object(&self, exchange: &Exchange<'_>, call: &Call) -> Result<Reply, Failure> {
-        let mut bucket = self.bucket(&call.bucket).await?;
+        let mut bucket = self.bucket_for(exchange, &call.bucket).await?;
         check_object(&call.to_object)?;
         if call.object == call.to_object {
             let hint = "The source and the destination must have different names.";

@@ -162,7 +162,7 @@ impl ObjectService {
         bucket: &str,
         whole_id: &'i str,
     ) -> Result<(Bucket, &'i str, String), Failure> {
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         let (id, name) = parts_of(whole_id)?;
         let stored = self.located_upload(exchange, &mut bucket, &name, id).await?.into_owned();
         Ok((bucket, id, stored))

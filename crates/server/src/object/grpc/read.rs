@@ -144,7 +144,7 @@ impl GrpcApi<'_> {
         self.fail_if_ordered(exchange, OPERATION)?;
         self.authorise(exchange, &call.call).await?;
         self.admit_call(exchange, &call.call).await?;
-        self.place(&call.call.bucket, &call.call.object, Wants::There, exchange.deadline()).await
+        self.place(exchange, &call.call.bucket, &call.call.object, Wants::There).await
     }
 
     /// The generation that is asked for; `None` if it was removed at the same time.

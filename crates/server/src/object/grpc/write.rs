@@ -193,7 +193,7 @@ impl GrpcApi<'_> {
         call: &JsonCall,
     ) -> Result<Result<Writing, Box<Object>>, Failure> {
         let Some(whole_id) = exchange.parameter("upload_id") else {
-            let mut bucket = self.bucket(&call.call.bucket).await?;
+            let mut bucket = self.bucket_for(exchange, &call.call.bucket).await?;
             let mut described = described(exchange, &call.body, None)?;
             self.permit_write(exchange, &bucket, &described.name).await?;
             self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;

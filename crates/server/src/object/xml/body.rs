@@ -88,12 +88,7 @@ impl XmlApi<'_> {
         body: &mut RequestBody,
     ) -> Result<Bytes, Failure> {
         let reading = Reading::new(exchange, self.options.access.is_open())?;
-        let sent = match body {
-            RequestBody::Whole(bytes) => std::mem::take(bytes),
-            RequestBody::Incoming { incoming, .. } => {
-                self.bodies.read(incoming, XML_BYTES_MAX, exchange.tenant, exchange.deadline()).await?.bytes
-            }
-        };
+        let sent = self.sent_body(exchange, body, XML_BYTES_MAX).await?;
         unwrapped(exchange, reading, sent)
     }
 }

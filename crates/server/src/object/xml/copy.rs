@@ -26,8 +26,7 @@ impl XmlApi<'_> {
         let described = described(exchange, name)?;
         let source_conditions = headers::source_conditions(|name| exchange.header(name))?;
         let wanted = source_generation(exchange, source)?;
-        let deadline = exchange.deadline();
-        let (from, from_name) = self.place(&source.bucket, &source.name, Wants::There, deadline).await?;
+        let (from, from_name) = self.place(exchange, &source.bucket, &source.name, Wants::There).await?;
         let key = customer_key(exchange, "x-goog-copy-source-encryption")?;
         for _ in 0..TRIES_MAX {
             let source = self.source(&from, &from_name, wanted, &source_conditions).await?;
@@ -43,7 +42,7 @@ impl XmlApi<'_> {
                     return Err(ObjectError::invalid("x-goog-metadata-directive", other, hint).into());
                 }
             };
-            let (to, to_name) = self.place(bucket, name, Wants::New, deadline).await?;
+            let (to, to_name) = self.place(exchange, bucket, name, Wants::New).await?;
             let to = Name { bucket: &to, name: &to_name };
             let from = (Name { bucket: &from, name: &from_name }, &source);
             if let Some(made) = self.take_over(exchange, to, &draft, &conditions(exchange)?, from).await? {

@@ -24,7 +24,7 @@ impl XmlApi<'_> {
         bucket: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
+        let bucket = self.bucket_for(exchange, bucket).await?;
         self.check_payer(exchange, &bucket)?;
         let request = DeleteRequest::read(&self.document(exchange, body).await?)?;
         let mut results = Vec::with_capacity(request.targets.len());

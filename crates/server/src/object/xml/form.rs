@@ -129,7 +129,8 @@ impl XmlApi<'_> {
     ) -> Result<Receiving, Failure> {
         check_names(&fields)?;
         let named = if bucket.is_empty() { value(&fields, "bucket") } else { Some(bucket) };
-        let mut bucket = self.bucket(named.ok_or_else(|| ObjectError::required("bucket"))?).await?;
+        let named = named.ok_or_else(|| ObjectError::required("bucket"))?;
+        let mut bucket = self.bucket_for(exchange, named).await?;
         let mut named_signer = None;
         let policy = match value(&fields, "policy") {
             Some(encoded) => {

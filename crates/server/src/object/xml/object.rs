@@ -79,7 +79,7 @@ impl XmlApi<'_> {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let described = described(exchange, name)?;
-        let (bucket, name) = self.place(bucket, name, Wants::New, exchange.deadline()).await?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::New).await?;
         let conditions = conditions(exchange)?;
         let mut receiver = self.receiver(exchange, &bucket, &name);
         self.receive(exchange, body, &mut receiver).await?;
@@ -95,7 +95,7 @@ impl XmlApi<'_> {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::There).await?;
         self.delete_if(exchange, &bucket, &name, &conditions(exchange)?).await
     }
 

@@ -32,7 +32,7 @@ impl XmlApi<'_> {
         name: &str,
     ) -> Result<Reply, Failure> {
         let described = described(exchange, name)?;
-        let (bucket, stored) = self.place(bucket, name, Wants::New, exchange.deadline()).await?;
+        let (bucket, stored) = self.place(exchange, bucket, name, Wants::New).await?;
         let session = Session {
             kind: UploadKind::Parts,
             begun: exchange.now.into(),
@@ -57,7 +57,7 @@ impl XmlApi<'_> {
         (upload, number): (&str, u32),
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
         let of = Name { bucket: &bucket, name: &stored };
         self.parts_session(exchange, &of, upload)
@@ -101,7 +101,7 @@ impl XmlApi<'_> {
                 )?
             }
         };
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
         let of = Name { bucket: &bucket, name: &stored };
         let made = match self.parts_session(exchange, &of, upload).await? {
@@ -162,7 +162,7 @@ impl XmlApi<'_> {
         name: &str,
         upload: &str,
     ) -> Result<Reply, Failure> {
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
         let of = Name { bucket: &bucket, name: &stored };
         self.remove_parts(exchange, of, upload).await?;
@@ -198,7 +198,7 @@ impl XmlApi<'_> {
         name: &str,
         upload: &str,
     ) -> Result<Reply, Failure> {
-        let mut bucket = self.bucket(bucket).await?;
+        let mut bucket = self.bucket_for(exchange, bucket).await?;
         let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
         let of = Name { bucket: &bucket, name: &stored };
         let session = self.parts_session(exchange, &of, upload).await?;

@@ -59,7 +59,7 @@ impl XmlApi<'_> {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, name) = self.place_with_list(bucket, name, exchange.deadline()).await?;
+        let (bucket, name) = self.place_with_list(exchange, bucket, name).await?;
         let generation = self.generation(&bucket, &name, exchange.generation()?).await?;
         let entries = generation.acl.entries(bucket.project_number, Some(&generation.owner));
         Ok(xml_reply(200, acl::rendered(Some(&generation.owner), &entries))
@@ -80,7 +80,7 @@ impl XmlApi<'_> {
             Some(_) => Map::new(),
             None => Map::from_iter([("acl".to_owned(), acl::read(&document, false)?)]),
         };
-        let (bucket, name) = self.place(bucket, name, Wants::There, exchange.deadline()).await?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::There).await?;
         let conditions = conditions(exchange)?;
         let edit =
             Edit::Body { body: &patch, mode: BodyMode::Patch { whole: &[] }, acl: list, may_override: false };

@@ -244,6 +244,45 @@ async fn in_a_retry_test_a_bucket_without_a_policy_can_be_locked_and_stays_as_it
 }
 
 #[tokio::test]
+async fn in_a_retry_test_no_retention_policy_protects_the_objects_of_a_bucket() {
+    let service = Service::with_photos().await;
+    let policy = r#"{"retentionPolicy": {"retentionPeriod": "600"}}"#;
+    service.object_json("PATCH", "/b/photos", policy).await;
+    let order = json!({"instructions": {"storage.objects.delete": ["return-503"]}});
+    let id = service.retry_test(&order).await;
+    let upload = "/upload/storage/v1/b/photos/o?uploadType=media&name=a";
+    let compose = br#"{"sourceObjects": [{"name": "b"}, {"name": "b"}]}"#;
+    let requests: [(&str, &str, &[u8]); 6] = [
+        ("POST", upload, b"new"),
+        ("PUT", "/photos/a", b"newer"),
+        ("POST", "/storage/v1/b/photos/o/b/rewriteTo/b/photos/o/a", b""),
+        ("POST", "/storage/v1/b/photos/o/a/compose", compose),
+        ("POST", "/storage/v1/b/photos/o/a/moveTo/o/c", b""),
+        ("DELETE", "/storage/v1/b/photos/o/c", b""),
+    ];
+    for name in ["a", "b", "c"] {
+        let put = Request::new("PUT", &format!("/photos/{name}"), &[], b"old");
+        assert_eq!(service.send_object(&put).await.status, 200);
+    }
+    let unknown = [("x-retry-test-id", "no-such-test")];
+    for (method, target, body) in requests {
+        for headers in [&[][..], &unknown[..]] {
+            let answer = service.send_object(&Request::new(method, target, headers, body)).await;
+            assert_eq!(answer.status, 403, "{method} {target}: {}", answer.body);
+        }
+    }
+    let named = [("x-retry-test-id", id.as_str())];
+    for (method, target, body) in requests {
+        let mut answer = service.send_object(&Request::new(method, target, &named, body)).await;
+        if method == "DELETE" {
+            assert_eq!(answer.status, 503, "the test orders it");
+            answer = service.send_object(&Request::new(method, target, &named, body)).await;
+        }
+        assert!(answer.status < 300, "{method} {target}: {} {}", answer.status, answer.body);
+    }
+}
+
+#[tokio::test]
 async fn a_download_can_order_a_fault_for_itself() {
     let service = Service::with_photos().await;
     let bytes = vec![b'A'; 300 << 10];
