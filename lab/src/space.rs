@@ -31,17 +31,17 @@ const RATIO_MAX: f64 = 1.3;
 const WITHIN: Duration = Duration::from_secs(600);
 /// How often it is looked at.
 const POLL: Duration = Duration::from_secs(5);
-/// How often what was seen is printed.
+/// After so many looks, what was seen is printed.
 const PRINTED_EVERY: u32 = 6;
 /// Versions of the map that may be left.
 const MAPS_MAX: usize = 64;
-/// Entities of one batch, and bytes of text in one.
+/// Entities of one batch, and bytes of text in one entity.
 const BATCH: usize = 100;
 const TEXT_BYTES: usize = 400;
-/// Rest of a writer between two operations: changes must not wait for pauses in its writes.
+/// Rest of a writer between two operations; so short that every change meets writes.
 const PACE: Duration = Duration::from_millis(5);
 
-/// Splits and merges ranges, and waits until the space they took is given back.
+/// Splits, merges and moves ranges, and waits until the space that this took is given back.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {
     /// Rounds; each is a split, a merge and a move.

@@ -1,6 +1,6 @@
-//! The roles of the tests' PostgreSQL servers, with the grants that `docs/shards/roles.md` prescribes. The files of grants
-//! are run as they are. Only the setup of a server and of its databases is done by a superuser, who owns the databases;
-//! tests connect as these.
+//! The roles of the tests' PostgreSQL servers, with the grants that `docs/shards/roles.md` prescribes. The statements
+//! come from its files. Only the setup of a server and of its databases is done by a superuser, who owns the databases;
+//! tests connect in these roles.
 
 /// Owns the application's tables.
 pub const OWNER: &str = "map_owner";
@@ -41,7 +41,7 @@ pub(crate) fn of_global_database(database: &str) -> String {
     parts(GLOBAL)[1].replace("DATABASE_NAME", database)
 }
 
-/// What it needs afterwards. The manager may run it.
+/// What that database needs after its tables are made. The manager may run these grants.
 pub fn of_global_map() -> &'static str {
     parts(GLOBAL)[2]
 }

@@ -153,7 +153,7 @@ fn text(answer: &Value, figure: Figure) -> String {
     text
 }
 
-/// The character of a value. It follows the logarithm, so that a tenth of the greatest value is still visible.
+/// The character of a value. It follows the logarithm, so that small values can be told from each other.
 fn shade(value: f64, most: f64) -> char {
     if value <= 0.0 {
         return char::from(SHADES[0]);

@@ -27,9 +27,9 @@ use thiserror::Error;
 
 /// Bytes that are not an encoding made by this module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("malformed key at byte {at}: {what}")]
+#[error("malformed key: expected {what} at byte {at}")]
 pub struct MalformedKey {
-    /// Offset of the first byte that does not fit.
+    /// Where the reader stood when it found this: behind a text, name or number that it had read.
     pub at: usize,
     /// What was expected there.
     pub what: &'static str,

@@ -160,7 +160,7 @@ struct Search<'a> {
     operations: Vec<&'a Operation>,
     tried: HashSet<(Taken, State)>,
     open: Vec<(Taken, State)>,
-    /// The largest number of answered operations that found a place so far, and the operations that were left then.
+    /// The most operations that were placed or have no answer, the operations that were placed then, and the value after them.
     best: (usize, Taken, State),
 }
 
@@ -234,12 +234,13 @@ impl<'a> Search<'a> {
     }
 
     fn explain(&self) -> String {
-        let (placed, taken, state) = &self.best;
+        let (_, taken, state) = &self.best;
         let stuck = self.candidates(taken);
         let stuck: Vec<String> = stuck.iter().map(|index| self.operations[*index].to_string()).collect();
         let before = self.operations.iter().enumerate().filter(|(index, _)| taken.contains(*index));
         let mut before: Vec<&Operation> = before.map(|(_, operation)| *operation).collect();
         before.sort_by_key(|operation| operation.ended);
+        let placed = before.len();
         let before: Vec<String> = before.iter().rev().take(4).rev().map(ToString::to_string).collect();
         format!(
             "after {placed} of {} operations, the last of them\n      {}\n    the value is {state:?}, and none of these can come next:\n      {}",

@@ -4,7 +4,7 @@ use super::journal::Heard;
 use super::writer::ObjectWriter;
 
 impl ObjectWriter {
-    /// This writer as it was when it had `answered` of the answers in its journal.
+    /// This writer as it was after the first `answered` answers of its journal.
     pub(super) fn as_of(&self, answered: usize) -> Self {
         let journal = self.journal.as_ref().map_or(&[][..], |journal| &journal.0);
         let mut then = Self::new(self.index, 0);

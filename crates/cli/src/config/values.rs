@@ -1,4 +1,4 @@
-//! Values that are written in a form of their own: sizes and crashes.
+//! Values that are written in a form of their own: sizes, hosts and crashes.
 
 use std::net::{IpAddr, ToSocketAddrs};
 
@@ -18,21 +18,19 @@ pub(crate) struct Crash {
 pub(super) fn parse_size(text: &str) -> Result<u64> {
     let digits = text.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text.trim()[digits.len()..].to_ascii_lowercase();
+    let wrong = || format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes");
     let factor: u64 = match unit.as_str() {
         "" | "b" => 1,
         "k" | "kib" => 1 << 10,
         "m" | "mib" => 1 << 20,
         "g" | "gib" => 1 << 30,
-        _ => bail!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"),
+        _ => bail!(wrong()),
     };
-    let number: u64 = digits
-        .trim()
-        .parse()
-        .with_context(|| format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"))?;
+    let number: u64 = digits.trim().parse().with_context(wrong)?;
     number.checked_mul(factor).with_context(|| format!("{text:?} is too large"))
 }
 
-/// The address of a host that is given as an address or as a name. Of several addresses the first of IPv4 counts.
+/// The address of a host that is given as an address or as a name. Of several addresses it takes the first of IPv4, or else the first.
 pub(super) fn parse_host(text: &str) -> Result<IpAddr> {
     let host = text.trim().trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse() {

@@ -1,5 +1,5 @@
 //! The limits of the commands for objects. Together they bound the memory of a copy, of any number of files of any size, to
-//! about 150 MiB.
+//! about 150 MiB. Each file beyond [`AT_ONCE`] that `--parallel` allows adds up to 1 MiB.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ pub(super) const AT_ONCE: usize = 32;
 pub(super) const AT_ONCE_MAX: u16 = 256;
 /// Files up to this size go up in one request, from memory.
 pub(super) const SMALL_BYTES: u64 = 1 << 20;
-/// Bytes of a chunk of larger ones.
+/// Bytes of a chunk of a larger file.
 pub(super) const CHUNK_BYTES: usize = 8 << 20;
-/// Larger ones that are moved at the same time.
+/// Larger files that are moved at the same time.
 pub(super) const LARGE_AT_ONCE: usize = 4;
 /// Jobs among which the next one is drawn by chance.
 pub(super) const WINDOW: usize = 100_000;

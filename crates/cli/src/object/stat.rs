@@ -31,7 +31,7 @@ pub(super) async fn run(service: &ServiceFlags, stat: &Stat) -> Result<()> {
     Ok(())
 }
 
-/// The fields of a resource, one on each line.
+/// The fields of a resource without its links, one on each line.
 pub(crate) fn fields(resource: &Value) -> String {
     let fields = resource.as_object().into_iter().flatten().filter(|(name, _)| !name.ends_with("Link"));
     let fields: Vec<(&String, String)> = fields

@@ -33,7 +33,7 @@ pub(super) struct Tally {
     /// Jobs that the listings have given so far, and the bytes that they are about.
     found: u64,
     found_bytes: u64,
-    /// The bytes of those that have ended.
+    /// The bytes of the jobs that have ended.
     passed_bytes: u64,
     /// The bytes that moved for those that were done.
     pub(super) bytes: u64,
@@ -74,7 +74,7 @@ impl Tally {
         }
     }
 
-    /// A line that begins with `verb`. So many bytes of jobs that go on have moved, and the command runs for so long.
+    /// A line that begins with `verb`. Jobs under way have moved `moving` bytes, and the command has run for `elapsed`.
     pub(super) fn line(&self, verb: &str, moving: u64, elapsed: Duration) -> String {
         let mut line = format!("{verb} {}", HumanCount(self.done));
         for (word, count) in [("skipped", self.skipped), ("failed", self.failed)] {
@@ -103,7 +103,7 @@ impl Tally {
         }
         let ended = self.done + self.skipped + self.not_begun + self.failed;
         let bytes_left = left(self.found_bytes.saturating_sub(passed), per_second(moved));
-        // Many small files take longer than their bytes.
+        // Many small files take longer than one file with as many bytes.
         let jobs_left = left(self.found.saturating_sub(ended), per_second(self.done));
         match bytes_left.max(jobs_left) {
             Some(left) if self.listings == 0 => line + &format!(", {:#} left", HumanDuration(left)),

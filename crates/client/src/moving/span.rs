@@ -21,7 +21,7 @@ pub struct Span {
 impl Span {
     /// The conditions of the queries that together return the span, in the order of keys; `None` reads everything.
     ///
-    /// A condition on both keys that holds across partitions would have an `or`, for which the service reads the whole
+    /// A condition on both keys that holds across partitions would have an `or`, for which Azure reads the whole
     /// table. So the first and the last partition have a query of their own.
     pub fn filters(&self) -> Vec<Option<Filter>> {
         let partition =

@@ -28,7 +28,7 @@ pub(crate) enum Proof<'a> {
 
 /// The request that is sent at `now`. `id` names the operation in the logs of both sides.
 ///
-/// Fails if a version, a token or a signature that the program gave cannot be part of a request.
+/// Fails if an ETag, a token or a signature that the program gave cannot be part of a request.
 pub(crate) fn signed(
     endpoint: &Endpoint,
     proof: &Proof<'_>,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::entity::Keys;
 use crate::error::Error;
 
-/// Why a sequence gave no number. All callers that waited for one reservation get the same error.
+/// Why a sequence gave no number, or why a claim is lost. All callers that waited for one reservation get the same error.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SequenceError {
     /// Each try met another client that was faster, or had no answer.
     #[error(
-        "no number of the sequence {keys} after {tries} tries; {conflicts} of them met another client: too many clients \
-         for one entity, so reserve blocks or use several sequences"
+        "no number of the sequence {keys} after {tries} tries: {conflicts} of them met another client, the others had no answer; \
+         if many clients share the entity, reserve blocks or use several sequences"
     )]
     Contended {
         /// The sequence.
@@ -41,8 +41,8 @@ pub enum SequenceError {
         /// What it has in place of a number.
         value: String,
     },
-    /// Another process took the number up, because it believed that this one had ended. Undo what was done with it.
-    #[error("number {number} is not ours any more: another process has taken it up")]
+    /// The claim was taken up, because its owner seemed to have ended, or it is gone. Undo what was done with the number.
+    #[error("number {number} is not ours any more: its claim was taken up, or is gone")]
     Lost {
         /// The number.
         number: i64,

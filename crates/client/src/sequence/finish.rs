@@ -4,7 +4,7 @@
 //! removed alone, so that only that caller learns of it.
 //!
 //! A removal may have been carried out without an answer: the outcome of its batch is not known, or the caller that sent it
-//! is gone. Only the owner removes a claim. So if the claim is not there afterwards, the removal was carried out.
+//! is gone. Then a claim that is not there counts as removed by its owner, also if a new owner has taken it up and removed it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use rangehold_protocol::table::limits::BATCH_OPERATIONS_MAX;
 pub(super) struct Removal {
     pub(super) number: i64,
     pub(super) version: ETag,
-    /// It may have been carried out.
+    /// Whether it may have been carried out already.
     pub(super) is_in_doubt: bool,
 }
 
@@ -48,7 +48,7 @@ impl Serve for Finishing {
                 Ok(_) => return callers.into_iter().for_each(|caller| caller.answer(Ok(()))),
                 Err(Error::OutcomeUnknown(_)) => is_in_doubt = true,
                 Err(error) if is_of_another(&error) => {}
-                // A batch names a row once, and a claim that was taken up here may meet its old owner in the line.
+                // A batch may name a row only once, and the line may hold two removals of one claim: of its old and its new owner.
                 Err(Error::Invalid(_)) => {}
                 Err(error) => {
                     let error = SequenceError::from(error);

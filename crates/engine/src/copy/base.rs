@@ -1,9 +1,9 @@
 //! A copy that another one is based on. What has not changed since is taken over from it: the databases of ranges, and files of
 //! large objects.
 //!
-//! A copy [notes](super::notes) what each database held that it copied. If a database holds the same now, its
-//! copy in the base is a copy of it today, as long as nobody has changed that: so the base's database must still hold what it
-//! held when it was complete. Its sorted files are checked as a whole and then shared by links. Its newest manifest and
+//! A copy [notes](super::notes) what each database held that it copied. A database of the base is taken over if the source holds
+//! the same today, and if the base's database still holds what it held when the base was complete: somebody may have changed it
+//! since. Its sorted files are checked as a whole and then shared by links. Its newest manifest and
 //! the end of its log, which are small, are written again. Nothing else comes along: a list of compactions could name files that no
 //! manifest names. At the end the new database must hold what was noted, since another process may have written to the base
 //! meanwhile.
@@ -34,7 +34,7 @@ pub(super) struct Base {
     notes: Notes,
 }
 
-/// Where a range is taken over to, and what is told meanwhile.
+/// Where a range is taken over to, what is renewed meanwhile, and who is told of it.
 pub(super) struct Destination<'a> {
     pub(super) target: &'a Store,
     pub(super) databases: &'a Databases,

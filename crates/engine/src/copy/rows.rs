@@ -14,7 +14,7 @@ use super::{CopyError, CopyReport, location};
 use crate::limits::{COPY_BATCH_BYTES_MAX, COPY_BATCH_ROWS_MAX, COPY_ROOM_POLL};
 use crate::store::Store;
 
-/// Copies the rows that the moment of `range` shows from now on, below `end` if it is given. They are durable after [`save`].
+/// Copies the next rows of the moment of `range`, below `end` if it is given; the row after them is lost. Durable after [`save`].
 pub(super) async fn copy_rows(
     moments: &mut Moments,
     target: &Store,

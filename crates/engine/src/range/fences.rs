@@ -1,4 +1,4 @@
-//! The fences of a range: writes of a bucket that looked at its folders too long ago are refused.
+//! The fences of a range: a write is refused if folders of its bucket may have changed since its request looked at them.
 //!
 //! In a bucket with a hierarchical namespace a request first looks for the folder of an object, and then writes into it.
 //! Between the two the folder can be renamed or deleted, by a change of another partition. So each change of that kind
@@ -33,7 +33,7 @@ pub(super) struct Fences {
 }
 
 impl Fences {
-    /// Fences by their notes.
+    /// The fences that the notes of a range say.
     pub(super) fn of(fences: BTreeMap<BucketId, u64>) -> Self {
         Self { fences: RwLock::new(fences), ..Self::default() }
     }
@@ -85,7 +85,7 @@ impl Range {
         self.fences.raise(bucket, fence);
     }
 
-    /// Holds notes of fences up.
+    /// While the guard lives, no fence is noted.
     pub(super) async fn hold_fences(&self) -> MutexGuard<'_, ()> {
         self.fences.noting.lock().await
     }

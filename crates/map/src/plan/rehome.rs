@@ -1,8 +1,8 @@
 //! New owners for the ranges of servers that no longer serve.
 //!
-//! A range without an owner answers nobody, so this step waits for nothing and has no budget. The ranges of one
-//! server are spread evenly over all others: then they are opened side by side. It also leaves few suspects
-//! if another server crashes ([`super::quarantine`]). The hottest range goes to the least busy server.
+//! A range of a dead server answers nobody, so this step has no budget. The ranges are spread evenly over all
+//! servers that serve: then they are opened side by side, and another crash makes few of them suspects
+//! ([`super::quarantine`]). The hottest range goes to the least busy server.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +25,7 @@ pub(super) fn rehome(draft: &mut Draft<'_>) {
     spread(draft, lost);
 }
 
-/// The ranges that need another owner, by their places in the map.
+/// The ranges that can get another owner now, by their places in the map. Reports those that cannot.
 fn lost(draft: &mut Draft<'_>) -> Vec<usize> {
     let mut lost = Vec::new();
     for (index, range) in draft.ranges.iter().enumerate().filter(|(_, range)| range.lost) {
@@ -55,7 +55,7 @@ fn spread(draft: &mut Draft<'_>, mut lost: Vec<usize>) {
         .collect();
     for range in lost {
         let Some(Reverse((_, had, to))) = takers.pop() else {
-            return; // Shares add up to all ranges, so takers last as long as they do.
+            return; // All shares together are enough for all ranges, so a taker is always left.
         };
         let (id, from) = (draft.ranges[range].entry.id, draft.ranges[range].entry.place.server);
         let dead = draft.fleet.is_dead(from);

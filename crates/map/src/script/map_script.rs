@@ -1,4 +1,4 @@
-//! Runs commands on a map in memory, as a service would carry them out that never fails.
+//! Runs commands on a map in memory, as a service that never fails would carry them out.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,8 @@ use crate::plan::{Plan, Policy, plan};
 use crate::range::{Generation, RangeId, ServerId};
 use crate::range_map::{Change, ChangeRefused, DatabaseName, Home, Intent, RangeEntry, RangeMap};
 
-/// Runs commands on a map that begins with one range, r1, on server s1. There is one account, and new tables
-/// get the ids 1, 2, and so on.
+/// Runs commands on a map that begins with one range, r1, on server s1. Keys without an account are of
+/// the account `acct`. New tables get the ids 1, 2, and so on.
 ///
 /// Work that takes time in a service is done at once and never fails. Both halves of a split stay on the
 /// server of the whole. A merged range is on the server of its left half.

@@ -6,7 +6,7 @@
 //! ```text
 //!   global   [ g1          )        [ g2      )
 //!   local         [ l1              )
-//!   pieces   [ g1 ][ g1 l1 )[ l1    )[ g2     )
+//!   pieces   [ g1 )[ g1 l1 )[ l1    )[ g2     )
 //! ```
 
 use super::id::MappingId;

@@ -244,6 +244,19 @@ fn reads(partitions: impl IntoIterator<Item = usize>, each: u64) -> Tally {
     Tally { total: sum(places.iter().map(|(_, counts)| counts)), places }
 }
 
+#[test]
+fn a_view_of_some_keys_has_no_column_for_load_outside_of_them() {
+    let axis = Axis::new(vec![partition(5)], name);
+    let mut view = View::new(axis.clone(), &KeyRange::new(start().remove(0), Some(partition(5))), 0..100, 10);
+    for (at, number) in [(7, 7), (23, 3)] {
+        let mut cells = Cells::new();
+        axis.place(&KeyRange::whole(), &reads([number], 1), &mut cells);
+        view.add(&Column { at, axis: Arc::clone(axis.boundaries()), cells });
+    }
+    let times: Vec<_> = view.show(9).columns.iter().map(|column| (column.at, column.cells.len())).collect();
+    assert_eq!(times, [(20, 1)]);
+}
+
 fn start() -> Vec<Vec<u8>> {
     vec![KeyRange::whole().low().to_vec()]
 }

@@ -103,7 +103,7 @@ impl Packed {
     fn damaged(&mut self, error: &io::Error) -> TableError {
         self.is_damaged = true;
         TableError::invalid_input(format!(
-            "The request body is not whole gzip, as its Content-Encoding says: {error}."
+            "The Content-Encoding is gzip, but the request body is not whole gzip: {error}."
         ))
     }
 

@@ -3,9 +3,9 @@
 //! A bucket is closed in all ranges before anybody looks whether it is empty, so no acknowledged object is lost between
 //! the look and the deletion. If it is not empty, it is opened again. After a crash in between, or if the outcome of the
 //! deletion is not known, the first write that finds the bucket closed looks whether it still exists, and then opens it, since
-//! no deletion is under way in this process. So does the walk over the buckets. A client may hang up while its deletion is on
-//! its way into the log. So that look is a write without changes: it is answered when all earlier writes of the bucket's row
-//! are durable, and a read would show the row from before.
+//! no deletion is under way in this process. So does the walk over the buckets. This look is a write without changes, because a
+//! client may hang up while its deletion is on its way into the log. A read would then show the row from before the deletion, but
+//! a write is answered only when all earlier writes of the row are durable.
 //!
 //! A deleted bucket keeps a row under its name and id. If it had a soft-delete policy, it can come back for some time, with
 //! the objects that it had. After that time, or at once without a policy, the walk over the buckets removes the rows that it has
@@ -60,7 +60,7 @@ impl ObjectService {
             Ok(()) => self.delete_closed(&bucket, conditions, deadline).await,
             Err(error) => Err(error.into()),
         };
-        // After an unknown outcome the bucket may be gone by now, so it stays closed; the next write to it or walk looks.
+        // The deletion may still be made, or the closing may go on. So the bucket stays closed, and the next write to it looks.
         let is_unknown = |failure: &Failure| failure.is_unknown() || failure.0.kind == ErrorKind::Unavailable;
         if deleted.as_ref().is_err_and(|failure| !is_unknown(failure)) {
             let _ = self.router.reopen_bucket(bucket.id, deadline, ending).await;
@@ -100,7 +100,7 @@ impl ObjectService {
         .await
     }
 
-    /// Opens a bucket again that a deletion left closed, when the process ended before it did. A deletion that is under
+    /// Opens a bucket again that a deletion left closed because the process ended first. A deletion that is under
     /// way in this process is waited for. Returns false if the bucket is gone.
     pub(super) async fn open_again(
         &self,

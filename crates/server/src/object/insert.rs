@@ -46,6 +46,7 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let mut bucket = self.bucket_for(exchange, bucket).await?;
+        let conditions = exchange.conditions()?;
         let content_type = exchange.header("content-type");
         let mut described = described(exchange, &Map::new(), content_type)?;
         self.permit_write(exchange, &bucket, &described.name).await?;
@@ -59,7 +60,7 @@ impl ObjectService {
             self.take_bytes(exchange, &mut met, &mut receiver, bytes).await?;
         }
         let received = receiver.finish(&[described.announced]).await?;
-        self.insert(exchange, &bucket, described, received).await
+        self.insert(exchange, &bucket, described, &conditions, received).await
     }
 
     /// The body has a part with the resource, and a part with the bytes.
@@ -70,6 +71,7 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let mut bucket = self.bucket_for(exchange, bucket).await?;
+        let conditions = exchange.conditions()?;
         let content_type = exchange.header("content-type").unwrap_or_default();
         let boundary = Boundary::from_content_type(content_type, "related").map_err(malformed)?;
         let mut parts = Parts::new(boundary);
@@ -101,7 +103,7 @@ impl ObjectService {
             return Err(ObjectError::new(ErrorKind::ParseError, message).into());
         };
         let received = receiver.finish(&[described.announced]).await?;
-        self.insert(exchange, &bucket, described, received).await
+        self.insert(exchange, &bucket, described, &conditions, received).await
     }
 
     /// Finds where a new object lies. Its description has the stored name from then on.
@@ -122,12 +124,12 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         bucket: &Bucket,
         described: Described,
+        conditions: &Conditions,
         received: Received,
     ) -> Result<Reply, Failure> {
         let Described { name, draft, .. } = &described;
         let spelled_out = draft.acl.as_ref().is_some_and(|acl| matches!(acl, Acl::Listed(_)));
-        let conditions = exchange.conditions()?;
-        let made = self.create(exchange, Name { bucket, name }, draft, &conditions, received).await?;
+        let made = self.create(exchange, Name { bucket, name }, draft, conditions, received).await?;
         let unsaid = if spelled_out { Projection::Full } else { Projection::NoAcl };
         self.object_resource(exchange, bucket, name, &made, unsaid)
     }
@@ -151,7 +153,7 @@ impl ObjectService {
             ends_upload: None,
             also: &Vec::new(),
         };
-        let made = match self.check_bucket_of_old(exchange, to.bucket).await {
+        let made = match self.check_bucket_again(exchange, to.bucket).await {
             Ok(()) => self.change_object(&create, exchange.deadline()).await,
             Err(failure) => Err(failure),
         };
@@ -161,9 +163,9 @@ impl ObjectService {
         made
     }
 
-    /// Looks for the bucket of an old request again. A deleted bucket refuses writes for a day only, and an upload may take
-    /// longer.
-    async fn check_bucket_of_old(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
+    /// Looks for the bucket again if the request is old. A deleted bucket is sure to refuse writes for a day only, and an upload
+    /// may take longer.
+    async fn check_bucket_again(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
         let old_at = Micros::from(exchange.now).plus_seconds(BUCKET_CLOSED_SECONDS / 2);
         if Micros::from(self.clock.now()) < old_at || self.bucket(&bucket.name).await?.id == bucket.id {
             return Ok(());

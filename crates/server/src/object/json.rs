@@ -40,7 +40,7 @@ impl ObjectService {
         let mut decoder = MultiGzDecoder::new(&*bytes).take(bytes_max as u64 + 1);
         let read = decoder.read_to_end(&mut decoded);
         read.map_err(|error| {
-            ObjectError::new(ErrorKind::ParseError, format!("The body is not gzip: {error}."))
+            ObjectError::new(ErrorKind::ParseError, format!("The body cannot be decompressed: {error}."))
         })?;
         if decoded.len() > bytes_max {
             let message = format!("The body has more than {bytes_max} bytes when it is decompressed.");

@@ -20,7 +20,10 @@ use super::failure::Failure;
 use super::json::resource;
 use super::reply::Reply;
 
-/// A configuration, as its client sent it.
+/// How the whole name of a topic begins.
+const TOPIC_SERVICE: &str = "//pubsub.googleapis.com/";
+
+/// A configuration, as its client sent it, with the whole name of its topic.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Notification {
@@ -36,16 +39,18 @@ impl Notification {
         decode_row("a notification configuration", row)
     }
 
-    fn check(&self) -> Result<(), ObjectError> {
+    /// Checks it. A topic may come without the service in front of it, as clients for Java and C++ send it; it is shown with it.
+    fn check(&mut self) -> Result<(), ObjectError> {
         if self.topic.is_empty() {
             return Err(ObjectError::required("topic"));
         }
-        let names = self.topic.strip_prefix("//pubsub.googleapis.com/projects/");
-        let names = names.and_then(|names| names.split_once("/topics/"));
+        let path = self.topic.strip_prefix(TOPIC_SERVICE).unwrap_or(&self.topic);
+        let names = path.strip_prefix("projects/").and_then(|names| names.split_once("/topics/"));
         if !names.is_some_and(|(project, topic)| !project.is_empty() && !topic.is_empty()) {
             let hint = "Write //pubsub.googleapis.com/projects/PROJECT/topics/TOPIC.";
             return Err(ObjectError::invalid("topic", &self.topic, hint));
         }
+        self.topic = format!("{TOPIC_SERVICE}{path}");
         match self.payload_format.as_deref() {
             None | Some("NONE" | "JSON_API_V1") => Ok(()),
             Some(other) => Err(ObjectError::invalid("payload_format", other, "Use NONE or JSON_API_V1.")),
@@ -110,7 +115,7 @@ impl ObjectService {
         bucket: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let notification: Notification = typed(self.body_object(exchange, body).await?)?;
+        let mut notification: Notification = typed(self.body_object(exchange, body).await?)?;
         notification.check()?;
         if self.notifications(bucket).await?.len() >= NOTIFICATIONS_MAX {
             let message =

@@ -19,7 +19,7 @@ use super::json::resource;
 use super::reply::Reply;
 
 impl ObjectService {
-    /// Stores the operation that `make` makes of the time of the write. Returns its id too. Fails if the bucket is gone.
+    /// Calls `make` with the time of the write and stores the operation. Returns its id too. Fails if the bucket is gone.
     pub(super) async fn store_operation(
         &self,
         bucket: &Bucket,
@@ -66,7 +66,7 @@ impl ObjectService {
         let partition = PartitionPrefix::bucket(&bucket.name);
         let from = |id: &str| partition.bucket_row(&BucketRow::Operation(bucket.id, id.to_owned()));
         let first = from("");
-        // The key of an empty id is the beginning of all others, and the byte that ends the id.
+        // All keys of operations begin with the key of an empty id, less its last byte, which ends the id.
         let keys = KeyRange::prefix(&first[..first.len() - 1]).intersect(&KeyRange::new(from(after), None));
         let found = self.router.scan(&keys, Vec::new, |found: &mut Vec<(String, Bytes)>, key, row| {
             if let Ok(Key::Bucket { row: BucketRow::Operation(_, id), .. }) = Key::decode(key)
@@ -131,7 +131,7 @@ impl ObjectService {
         resource(exchange, json!({}))
     }
 
-    /// Removes the rows of operations that ended long ago, or all of them with a bucket that is gone. Returns how many.
+    /// Removes the rows of operations that ended long ago; of a deleted bucket, all rows. Returns how many.
     pub(super) async fn remove_operations(&self, bucket: &Bucket, deadline: Instant) -> Result<u64, Failure> {
         let now = Micros::from(self.clock.now());
         let is_over = |operation: &Operation| {
@@ -155,7 +155,7 @@ impl ObjectService {
     }
 }
 
-/// Checks that the row is that of the bucket, and not of another one that has the name by now.
+/// Checks that the row is that of the bucket, and not that of a later bucket with its name.
 fn check_alive(row: &Option<Bytes>, bucket: &Bucket) -> Result<(), ObjectError> {
     let row = row.as_ref().ok_or_else(ObjectError::no_such_bucket)?;
     match Bucket::decode(row)?.id == bucket.id {

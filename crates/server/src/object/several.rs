@@ -1,8 +1,8 @@
-//! Changes of several names: writes a target and removes its sources, all or nothing. `protocol::object::intent` has the
+//! Changes of several names: a target is written and its sources are removed, all or nothing. `protocol::object::intent` has the
 //! steps.
 //!
-//! The future of a request can be dropped anywhere, and the process can die. What is left then, the next request that meets
-//! it or the walk brings to an end (`settle`).
+//! The future of a request can be dropped anywhere, and the process can die. Then the next request that meets the change, or
+//! the walk in the background, ends it (`settle`).
 
 use rangehold_engine::NamesStep;
 use rangehold_protocol::object::bucket::Bucket;
@@ -25,7 +25,7 @@ pub(super) struct Leaving<'a> {
     pub(super) name: &'a str,
     /// Its live generation as it was read.
     pub(super) live: &'a Generation,
-    /// Whether the client named this generation. As a deletion, that is final even if the bucket keeps versions.
+    /// Whether the client named this generation. Then it is removed for good, even if the bucket keeps versions.
     pub(super) is_final: bool,
 }
 
@@ -72,7 +72,7 @@ impl ObjectService {
         turn.map_err(|_| Failure::unavailable("Other changes of these names are under way. Try again."))
     }
 
-    /// Writes the target and removes the sources. `None` if one of these is not as it was read: then nothing was changed.
+    /// Writes the target and removes the sources. `None` if a source is not as it was read: then nothing was changed.
     /// The caller has the turn of all names.
     pub(super) async fn replace(&self, change: &NamesChange<'_>) -> Result<Option<Generation>, Failure> {
         let NamesChange { create, sources, id, deadline } = *change;
@@ -81,7 +81,7 @@ impl ObjectService {
             id: id.to_owned(),
             target: create.to.name.to_owned(),
             begun: self.clock.now().into(),
-            // Each source says it for itself.
+            // `begin` sets this for each source.
             keeps: false,
         };
         let made = match self.begin(bucket, sources, &intent, deadline).await {
@@ -93,7 +93,7 @@ impl ObjectService {
             }
             Err(refused) => Err(refused),
         };
-        // After a commit whose outcome is unknown, the row at the target will tell.
+        // If the outcome of the commit is unknown, the intents stay: the row at the target tells whether it was made.
         let was_given_up = match &made {
             Ok(made) => made.is_none(),
             Err(failure) => !failure.is_unknown(),
@@ -151,7 +151,7 @@ impl ObjectService {
                 Err(Tried::Intent(other)) => other,
                 Err(failed) => return Err(failed.into()),
             };
-            // The end of the other change needs a window of its own.
+            // `settle` opens a window too. A listing that waits until this one is closed would keep that one from opening.
             drop(window);
             self.settle(at, &other, deadline).await?;
         }

@@ -1,8 +1,8 @@
 //! A walk over the names of a bucket with folders, in the order of their whole names.
 //!
 //! To its visitor the bucket looks as if its names were flat: it is shown the rows of objects under keys of whole names, which
-//! are made on the way, and may seek to any such key. So a listing is made by the same code as in other buckets. It is
-//! shown each folder too, before what lies in it.
+//! are made on the way, and may seek to any such key. So a listing is made by the same code as in other buckets. The
+//! visitor is shown each folder too, before what lies in it.
 //!
 //! ```text
 //!   the rows of folders:     0 a/ -> 7     0 b/ -> 5     7 x/ -> 9
@@ -10,8 +10,8 @@
 //!   what the visitor sees:   folder a/,  a/1.txt,  folder a/x/,  a/x/2.txt,  folder b/
 //! ```
 //!
-//! In a folder the objects up to the next folder in it are read in one scan, then the walk goes down into that folder. Both
-//! are found by seeks, so a walk costs what it shows, and two looks for each folder.
+//! In a folder the walk reads the objects up to the next folder in it, in batches, and then goes down into that folder. It finds
+//! both by seeks. So it costs what it shows, and for each folder two looks for folders and two for objects.
 //!
 //! The scans are made one after the other. A caller that shows them as one moment asks afterwards whether folders were renamed
 //! or deleted meanwhile (`ObjectService::tree`).
@@ -28,7 +28,7 @@ use super::ObjectService;
 use super::failure::Failure;
 use crate::limits::{WALK_BATCH_BYTES, WALK_BATCH_ROWS, WALK_BATCH_ROWS_AT_FIRST};
 
-/// What is shown the names of a bucket.
+/// Receives the names of a bucket.
 pub(super) trait Visitor: Send {
     /// Whether it is shown objects.
     const WANTS_OBJECTS: bool;
@@ -43,11 +43,11 @@ pub(super) trait Visitor: Send {
 /// A folder in which the walk is.
 struct Level {
     whole: String,
-    /// With this begin the keys of the whole names that lie in it.
+    /// The keys of the whole names that lie in it begin with this.
     shown: Vec<u8>,
-    /// With this begin the keys of its objects.
+    /// The keys of its objects begin with this.
     objects: Vec<u8>,
-    /// With this begin the keys of the names of the folders in it.
+    /// The keys of the names of the folders in it begin with this.
     folders: Vec<u8>,
 }
 
@@ -92,7 +92,7 @@ impl ObjectService {
         while !is_past(&low) {
             while levels.pop_if(|level| !low.starts_with(&level.shown)).is_some() {}
             let Some(level) = levels.last() else { return Ok(()) };
-            // The key lies deeper: the folder on the way to it comes before its neighbours.
+            // If the key lies in a folder of this level, the walk goes down to that folder first.
             let below = self.below_on_way(level, &low).await?;
             let below = match below {
                 Some(below) if low.len() > level.shown.len() + below.name.len() => {
@@ -177,7 +177,7 @@ impl ObjectService {
         let mut from = stored(&low[level.shown.len()..]);
         let mut sought: Option<Vec<u8>> = None;
         let mut shown = level.shown.clone();
-        // A visitor that wants one row of each folder is not shown hundreds that it seeks past.
+        // A visitor that wants one row of each folder seeks past the others, so few are read at first.
         let mut most = WALK_BATCH_ROWS_AT_FIRST;
         loop {
             let keys = KeyRange::new(from.clone(), end.clone().map(|end| end.max(from.clone())));
@@ -195,7 +195,7 @@ impl ObjectService {
                 };
             }
             match (sought, batch.rows.last()) {
-                // The key may lie in this folder still, or in none of its folders, or far away.
+                // The key may lie anywhere, so the walk looks for its folder again.
                 (Some(key), _) => return Ok(Next::From(key)),
                 (None, Some((last, _))) if batch.is_full => from = [last.as_slice(), &[0]].concat(),
                 (None, _) => return Ok(Next::Behind),

@@ -1,8 +1,8 @@
 //! The audit of blobs, in the background: some time after the start, and then each day.
 //!
-//! A crash between the steps of an upload, a copy or a deletion leaves a blob that nobody uses, never one that is missing.
-//! The audit asks for each user of each blob whether one of its rows still names the blob, and removes what nobody uses. Then it
-//! asks for the chunks that the objects of a blob name, and removes the others.
+//! An upload that breaks off, or a crash between the steps of an upload, a copy or a deletion, can leave a blob that nobody uses.
+//! It never leaves an object without its blob. The audit asks for each user of each blob whether one of the user's rows still names
+//! the blob, and removes what nobody uses. Then it asks for the chunks that the objects of a blob name, and removes the others.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ fn generation_in(key: &[u8], row: &Bytes) -> Option<Generation> {
     }
 }
 
-/// Whether a row of a name uses a blob in the name of this upload. A row that cannot be read may use it.
+/// Whether a row of an object uses a blob of which this upload is the user. A row that cannot be read may use it.
 fn row_names(key: &[u8], row: &Bytes, blob: BlobId, upload: &str) -> bool {
     match ObjectKey::decode(key).map(|key| key.row) {
         Ok(ObjectRow::Head) => Head::decode(row).map_or(true, |head| head.live.uses(blob, upload)),

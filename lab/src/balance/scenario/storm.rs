@@ -2,9 +2,9 @@
 //!
 //! No planner takes part: the scenario shows what the planner relies on, that servers recover by themselves. There is
 //! one server, since each has to recover alone: its clients come back to it, and other servers cannot change that. It
-//! bears 10,000/s and is asked for 7,000/s of new requests. A refusal costs a tenth of an answer. Clients of Azure's
-//! and Google's libraries wait longer each time, as the documents say: `min + random(0.8 z, 1.2 z) (2^n - 1)`, and
-//! give up after some tries. Naive clients ask again at once and never stop.
+//! bears 10,000/s and is asked for 7,000/s of new requests. A refusal costs a tenth of an answer. Clients with the
+//! documented backoff wait `min(3 + random(0.8, 1.2) 4 (2^n - 1), 120)` seconds after the n-th failure, and give up
+//! after some tries. Naive clients ask again after a tenth of a second and never stop.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -102,7 +102,7 @@ fn again(backoff: Backoff, failures: usize, dice: &mut StdRng) -> Option<(f64, u
     }
 }
 
-/// How long after the outage answers were 95 % of new requests, for ten seconds.
+/// How long after the outage answers were at least 95 % of new requests, for ten seconds.
 fn recovered(answers: &[f64]) -> Option<f64> {
     let end = OUTAGE.end * STEPS_PER_SECOND;
     let good = |window: &[f64]| window.iter().all(|answers| *answers >= 0.95 * NEW);

@@ -23,7 +23,7 @@ pub(super) struct Seen {
     by_status: [AtomicU64; 2],
 }
 
-/// The same when they have ended, by the second.
+/// The counts by the second, when the clients have ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub(super) asked: Vec<f64>,
@@ -36,7 +36,7 @@ impl Seen {
         Self { asked: seconds(), refused: seconds(), by_status: Default::default() }
     }
 
-    /// Counts a request that was sent at this time. One behind the end counts in the last second.
+    /// Counts a request that was sent at this time. One that was sent after the end counts in the last second.
     pub(super) fn count(&self, sent: Duration, answered: Answered) {
         let second = (sent.as_secs() as usize).min(self.asked.len() - 1);
         self.asked[second].fetch_add(1, Ordering::Relaxed);

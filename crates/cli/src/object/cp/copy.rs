@@ -1,4 +1,4 @@
-//! Copies: one job after the other, whatever the two ends are.
+//! Copies: many jobs at the same time, whatever the two ends are.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ pub(in crate::object) async fn carry_out(
     report: &mut Report,
 ) -> Result<()> {
     let seed = crate::chance::seed()?;
-    // What has to be decided for the list itself, such as a folder that cannot be read, ends the command.
+    // An error of the list itself, such as a folder that cannot be read, ends the command.
     let jobs = Spread::new(WINDOW, seed).over(report.listed(jobs, |job: &Job| job.from.body.size()));
     let shared = engine.clone();
     let work = move |job: Result<Job>| {
@@ -88,9 +88,9 @@ async fn copy(engine: &Engine, job: Job, moving: &Moving) -> Result<Ended> {
         _ => bail!("both ends are files; one of them has to be gs://BUCKET/NAME"),
     };
     let has_source_to_remove = match ended {
-        // What was left alone under --no-clobber is not at the target, so its source stays.
+        // Under --no-clobber the target may have other bytes, so the source stays.
         Ended::Skipped => !engine.no_clobber,
-        // In a bucket the service has renamed it.
+        // Within one bucket the service has renamed the object, so its source is gone.
         _ => !is_within,
     };
     if engine.moves && has_source_to_remove {

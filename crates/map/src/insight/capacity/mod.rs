@@ -23,8 +23,8 @@
 //! | `stored` | the stored form |
 //!
 //! There are two times: the *real* one, in which rates are measured, and that of the *ramp*, in which spans grow and fall
-//! back. A caller may let the second one run faster. Both count from any moment, and that of the ramp from the same
-//! one after a restart.
+//! back. A caller may let the second one run faster. The caller chooses the moments from which they count; that of the ramp
+//! must stay the same after a restart.
 
 mod allowance;
 pub mod limits;
@@ -74,7 +74,7 @@ pub enum Answer {
 /// A span, to be shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpanView<'a> {
-    /// The first bytes of its names; the names of the next span are above them.
+    /// Its names are at or above this, and below the `low` of the next span.
     pub low: &'a [u8],
     /// Writes and reads each second that it bears.
     pub bears: [f64; 2],
@@ -112,8 +112,8 @@ impl Capacity {
         self.spans[at].ask(real, name, usage, requests, &self.rules)
     }
 
-    /// Ends a stretch of time. Spans grow and fall back here and nowhere else; returns whether one did. To be called about
-    /// once a second, and 20 times or more in [`Rules::doubles_after`].
+    /// Ends a stretch of time: cuts spans that were used, and joins those that rested. Returns whether there were any. To be
+    /// called about once a second, and 20 times or more in [`Rules::doubles_after`].
     pub fn tick(&mut self, real: Duration, ramp: Duration) -> bool {
         let seconds = real.saturating_sub(self.ticked.0).as_secs_f64();
         let passed = ramp.saturating_sub(self.ticked.1);

@@ -78,11 +78,14 @@ impl View {
     }
 
     fn add_by(&mut self, projection: &Projection, at: i64, column: &Column) {
+        let mut seen = projection.project(&column.cells);
+        seen.retain(|bucket, _| self.buckets.contains(&(*bucket as usize)));
+        if seen.is_empty() {
+            return;
+        }
         let cells = self.columns.entry(at).or_default();
-        for (bucket, counts) in projection.project(&column.cells) {
-            if self.buckets.contains(&(bucket as usize)) {
-                *cells.entry(bucket).or_default() += counts;
-            }
+        for (bucket, counts) in seen {
+            *cells.entry(bucket).or_default() += counts;
         }
         if !projection.is_exact() {
             self.spread.insert(at);

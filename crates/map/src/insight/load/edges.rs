@@ -1,4 +1,4 @@
-//! The load beyond the ends of the sample of the look before.
+//! The load on keys below and above those that the look before has sampled.
 
 use super::look::Look;
 

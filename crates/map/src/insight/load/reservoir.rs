@@ -42,7 +42,7 @@ impl Reservoir {
 /// so that it can lie on either side, and just above the last one, where growing keys go on.
 ///
 /// The sample of a scan that begins below all partitions of its table is the beginning of the table, and just
-/// above that lies the end of the table. Such a key is a cut only if no other sample lies below it.
+/// above that lies the end of the table. A key just above a sample is a cut only if it is below the next one.
 pub(super) fn cuts_around(samples: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut cuts = Vec::with_capacity(samples.len() + 1);
     let mut drawn = samples.chunk_by(|a, b| a == b).peekable();

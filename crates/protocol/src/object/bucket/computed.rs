@@ -116,7 +116,10 @@ fn retention(
     let (before, after) = (period(old), period(new));
     let is_locked = old.and_then(|old| old.is_locked).filter(|locked| *locked);
     if is_locked.is_some() && after < before {
-        let message = "Cannot reduce retention duration of a locked Retention Policy for a bucket.";
+        let message = match after {
+            Some(_) => "Cannot reduce retention duration of a locked Retention Policy for a bucket.",
+            None => "The bucket has a locked Retention Policy which cannot be removed.",
+        };
         return Err(ObjectError::new(ErrorKind::Retention, message));
     }
     if let Some(seconds) = after.filter(|seconds| seconds.0 > RETENTION_SECONDS_MAX) {

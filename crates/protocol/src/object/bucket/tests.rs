@@ -101,6 +101,8 @@ fn a_locked_retention_policy_can_only_be_prolonged() {
     assert_eq!(shown(&locked)["retentionPolicy"]["isLocked"], true);
     assert_eq!(status(patch(&locked, period(9), 1)), 403);
     assert_eq!(status(patch(&locked, json!({"retentionPolicy": null}), 1)), 403);
+    let refused = patch(&locked, json!({"retentionPolicy": null}), 1).expect_err("it is locked");
+    assert!(refused.message.contains("has a locked Retention Policy which cannot be removed"), "{refused:?}");
     let longer = patch(&locked, period(11), 1).expect("longer");
     assert_eq!(shown(&longer)["retentionPolicy"]["isLocked"], true);
     assert_eq!(shown(&longer)["retentionPolicy"]["effectiveTime"], "2023-11-14T22:13:21.123456Z");

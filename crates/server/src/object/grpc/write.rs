@@ -198,6 +198,8 @@ impl GrpcApi<'_> {
             self.permit_write(exchange, &bucket, &described.name).await?;
             self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
             self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
+            // What is wrong in them is told before the bytes come.
+            exchange.conditions()?;
             let receiver = self.receiver(exchange, &bucket, &described.name);
             let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
             let announced = described.announced;

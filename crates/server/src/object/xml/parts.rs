@@ -92,15 +92,7 @@ impl XmlApi<'_> {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         // Not decompressed: Python's client repeats the object's `Content-Encoding` here.
-        let list = match body {
-            RequestBody::Whole(bytes) => read_complete(bytes)?,
-            RequestBody::Incoming { incoming, .. } => {
-                let deadline = exchange.deadline();
-                read_complete(
-                    &self.bodies.read(incoming, COMPLETE_BYTES_MAX, exchange.tenant, deadline).await?.bytes,
-                )?
-            }
-        };
+        let list = read_complete(&self.sent_body(exchange, body, COMPLETE_BYTES_MAX).await?)?;
         let mut bucket = self.bucket_for(exchange, bucket).await?;
         let stored = self.located_upload(exchange, &mut bucket, name, upload).await?;
         let of = Name { bucket: &bucket, name: &stored };

@@ -169,3 +169,18 @@ async fn buckets_have_ids_that_no_bucket_had_and_an_older_life_of_a_name_is_foun
     let never = service.object("GET", "/storage/v1/b/photos?softDeleted=true&generation=5", "").await;
     assert_eq!(never.status, 404, "{}", never.body);
 }
+
+#[tokio::test]
+async fn a_topic_of_notifications_has_its_service_in_front_of_it_however_it_comes() {
+    let service = Service::with_photos().await;
+    for topic in ["projects/p/topics/t", "//pubsub.googleapis.com/projects/p/topics/t"] {
+        let body = json!({ "topic": topic }).to_string();
+        let made = service.object_json("POST", "/b/photos/notificationConfigs", &body).await;
+        assert_eq!(made["topic"], "//pubsub.googleapis.com/projects/p/topics/t", "{topic}");
+    }
+    for topic in ["t", "projects/p", "projects//topics/t", "//pubsub.googleapis.com/projects/p/topics/"] {
+        let body = json!({ "topic": topic }).to_string();
+        let refused = service.object("POST", "/storage/v1/b/photos/notificationConfigs", &body).await;
+        assert_eq!(refused.status, 400, "{topic}: {}", refused.body);
+    }
+}
