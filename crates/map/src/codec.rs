@@ -29,7 +29,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("malformed key: expected {what} at byte {at}")]
 pub struct MalformedKey {
-    /// Where the reader stood when it found this: behind a text, name or number that it had read.
+    /// Where bytes are missing or wrong. A text, name or number that was read whole and cannot be right ends here.
     pub at: usize,
     /// What was expected there.
     pub what: &'static str,

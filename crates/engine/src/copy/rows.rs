@@ -14,7 +14,8 @@ use super::{CopyError, CopyReport, location};
 use crate::limits::{COPY_BATCH_BYTES_MAX, COPY_BATCH_ROWS_MAX, COPY_ROOM_POLL};
 use crate::store::Store;
 
-/// Copies the next rows of the moment of `range`, below `end` if it is given; the row after them is lost. Durable after [`save`].
+/// Copies the rows that the moment of `range` has not given yet, below `end` if it is given. The first row at or above `end` is
+/// taken from the moment too, and dropped. The rows are durable after [`save`].
 pub(super) async fn copy_rows(
     moments: &mut Moments,
     target: &Store,

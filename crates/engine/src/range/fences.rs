@@ -33,7 +33,7 @@ pub(super) struct Fences {
 }
 
 impl Fences {
-    /// The fences that the notes of a range say.
+    /// The fences, as the notes of a range have them.
     pub(super) fn of(fences: BTreeMap<BucketId, u64>) -> Self {
         Self { fences: RwLock::new(fences), ..Self::default() }
     }

@@ -60,7 +60,7 @@ impl ObjectService {
             Ok(()) => self.delete_closed(&bucket, conditions, deadline).await,
             Err(error) => Err(error.into()),
         };
-        // The deletion may still be made, or the closing may go on. So the bucket stays closed, and the next write to it looks.
+        // After an unknown outcome the deletion may still be made, or ranges may still be closed: the next write, or the walk, looks.
         let is_unknown = |failure: &Failure| failure.is_unknown() || failure.0.kind == ErrorKind::Unavailable;
         if deleted.as_ref().is_err_and(|failure| !is_unknown(failure)) {
             let _ = self.router.reopen_bucket(bucket.id, deadline, ending).await;

@@ -39,7 +39,7 @@ impl Notification {
         decode_row("a notification configuration", row)
     }
 
-    /// Checks it. A topic may come without the service in front of it, as clients for Java and C++ send it; it is shown with it.
+    /// Checks it, and makes its topic whole. Clients for Java and C++ send a topic without the service in front of it.
     fn check(&mut self) -> Result<(), ObjectError> {
         if self.topic.is_empty() {
             return Err(ObjectError::required("topic"));

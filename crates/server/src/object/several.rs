@@ -25,7 +25,7 @@ pub(super) struct Leaving<'a> {
     pub(super) name: &'a str,
     /// Its live generation as it was read.
     pub(super) live: &'a Generation,
-    /// Whether the client named this generation. Then it is removed for good, even if the bucket keeps versions.
+    /// Whether the client named this generation. Then it does not become an older version, even if the bucket keeps versions.
     pub(super) is_final: bool,
 }
 

@@ -112,8 +112,8 @@ impl Capacity {
         self.spans[at].ask(real, name, usage, requests, &self.rules)
     }
 
-    /// Ends a stretch of time: cuts spans that were used, and joins those that rested. Returns whether there were any. To be
-    /// called about once a second, and 20 times or more in [`Rules::doubles_after`].
+    /// Ends a stretch of time: cuts spans that were used for long enough, and joins those that rested. Returns whether it did
+    /// either. To be called about once a second, and 20 times or more in [`Rules::doubles_after`].
     pub fn tick(&mut self, real: Duration, ramp: Duration) -> bool {
         let seconds = real.saturating_sub(self.ticked.0).as_secs_f64();
         let passed = ramp.saturating_sub(self.ticked.1);
