@@ -141,7 +141,7 @@ impl Judge for Begin<'_> {
         }
         if !self.intent.keeps {
             let bucket = self.of.bucket;
-            let period = bucket.retention_seconds();
+            let period = bucket.protected_seconds();
             live.check_unprotected(&bucket.name, self.of.shown(), period, Micros::from(stamp))?;
         }
         let changed = Head { live, intent: Some(self.intent.clone()) };

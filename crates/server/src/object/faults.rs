@@ -28,7 +28,10 @@ pub(super) struct FaultMet(bool);
 impl ObjectService {
     /// The id of the retry test that a request belongs to.
     fn test_of<'e>(&self, exchange: &'e Exchange<'_>) -> Option<&'e str> {
-        exchange.header("x-retry-test-id").filter(|_| self.options.retry_tests)
+        if !self.options.retry_tests {
+            return None;
+        }
+        exchange.header("x-retry-test-id")
     }
 
     /// Whether a request belongs to a retry test that exists.
@@ -89,14 +92,12 @@ impl ObjectService {
         }
     }
 
-    /// The bucket as a request about its objects sees it: in a retry test it has no retention policy. Node's client sets one of
-    /// ten minutes on the bucket of every test, and then replaces and deletes objects there; Google's testbench does not heed it.
-    /// Never write this bucket.
+    /// The bucket of the objects that a request is about. In a retry test its retention policy protects none of them: Node's client
+    /// sets one of ten minutes on the bucket of every test, and then replaces and deletes objects there. Google's testbench does
+    /// not enforce it.
     pub(super) async fn bucket_for(&self, exchange: &Exchange<'_>, name: &str) -> Result<Bucket, Failure> {
         let mut bucket = self.bucket(name).await?;
-        if self.is_in_retry_test(exchange) {
-            bucket.settings.retention_policy = None;
-        }
+        bucket.ignores_retention = self.is_in_retry_test(exchange);
         Ok(bucket)
     }
 

@@ -54,7 +54,7 @@ impl ObjectService {
         from: &str,
         to: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket_with_folders(bucket).await?;
+        let bucket = self.bucket_with_folders(exchange, bucket).await?;
         let (from, to) = (with_slash(from), with_slash(to));
         check_folder(&to)?;
         let (conditions, deadline) = (exchange.query.source_conditions()?, exchange.deadline());
@@ -71,7 +71,7 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket_with_folders(bucket).await?;
+        let bucket = self.bucket_with_folders(exchange, bucket).await?;
         let (whole, conditions) = (with_slash(name), exchange.conditions()?);
         self.deleted(&bucket, &whole, None, &conditions, exchange.deadline()).await?;
         Ok(Reply::empty(204))

@@ -28,7 +28,7 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket_with_folders(bucket).await?;
+        let bucket = self.bucket_with_folders(exchange, bucket).await?;
         let (whole, conditions) = (with_slash(name), exchange.conditions()?);
         let (_, folder, _) = self.found_folder(&bucket, &whole).await?;
         conditions.check_seen(Some(&folder.seen()), Purpose::Write)?;

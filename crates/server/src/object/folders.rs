@@ -22,8 +22,12 @@ use crate::limits::FOLDER_TRIES_MAX;
 
 impl ObjectService {
     /// A bucket that has folders.
-    pub(super) async fn bucket_with_folders(&self, name: &str) -> Result<Bucket, Failure> {
-        let bucket = self.bucket(name).await?;
+    pub(super) async fn bucket_with_folders(
+        &self,
+        exchange: &Exchange<'_>,
+        name: &str,
+    ) -> Result<Bucket, Failure> {
+        let bucket = self.bucket_for(exchange, name).await?;
         match bucket.has_folders() {
             true => Ok(bucket),
             false => {
@@ -45,7 +49,7 @@ impl ObjectService {
         let name = body.get("name").and_then(Value::as_str).ok_or_else(|| ObjectError::required("name"))?;
         let (whole, recursive) = (with_slash(name), exchange.query.flag("recursive")?);
         check_folder(&whole)?;
-        let bucket = self.bucket_with_folders(bucket).await?;
+        let bucket = self.bucket_with_folders(exchange, bucket).await?;
         self.permit_on(exchange, CREATE_FOLDER, &bucket, Place::Directory(&whole))?;
         self.admit_folder(exchange, &bucket.name, &whole, Usage::Write).await?;
         let (folders, _) = folders_of(&whole);
@@ -89,14 +93,14 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, whole) = (self.bucket_with_folders(bucket).await?, with_slash(name));
+        let (bucket, whole) = (self.bucket_with_folders(exchange, bucket).await?, with_slash(name));
         let (_, folder, _) = self.found_folder(&bucket, &whole).await?;
         exchange.conditions()?.check_seen(Some(&folder.seen()), Purpose::Read)?;
         resource(exchange, folder.json(&bucket, &exchange.base, &whole))
     }
 
     pub(super) async fn list_folders(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
-        let bucket = self.bucket_with_folders(bucket).await?;
+        let bucket = self.bucket_with_folders(exchange, bucket).await?;
         let text = |name: &str| exchange.parameter(name).unwrap_or_default();
         let is_flat = match text("delimiter") {
             "" => false,

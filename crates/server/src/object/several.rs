@@ -54,7 +54,7 @@ pub(super) fn check_may_leave(
     sources: &[Leaving<'_>],
     now: Micros,
 ) -> Result<(), ObjectError> {
-    let period = bucket.retention_seconds();
+    let period = bucket.protected_seconds();
     sources.iter().filter(|source| !source.is_kept(bucket)).try_for_each(|Leaving { name, live, .. }| {
         live.check_unprotected(&bucket.name, bucket.shown(name), period, now)
     })

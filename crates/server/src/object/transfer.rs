@@ -13,7 +13,6 @@ use rangehold_protocol::object::request::Call;
 use rangehold_protocol::object::rewrite;
 use rangehold_protocol::object::write::{Create, Name, Payload};
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
 use super::ObjectService;
 use super::encryption::{check_key, customer_key};
@@ -261,13 +260,14 @@ impl ObjectService {
             return Err(ObjectError::invalid("destinationObject", &call.to_object, hint).into());
         }
         let deadline = exchange.deadline();
+        let conditions = [exchange.query.source_conditions()?, exchange.query.conditions(None, None)?];
         let source = self.located(&mut bucket, &call.object, Wants::There, deadline).await?;
         let target = self.located(&mut bucket, &call.to_object, Wants::New, deadline).await?;
         let (from, to) = (Name { bucket: &bucket, name: &source }, Name { bucket: &bucket, name: &target });
         let _turn = self.turn(&bucket, [from.name, to.name], deadline).await?;
         for tries in 0..NAMES_CHANGE_TRIES_MAX {
             let id = format!("{}-{tries}", exchange.id);
-            if let Some(made) = self.move_once(exchange, from, to, &id, deadline).await? {
+            if let Some(made) = self.move_once(exchange, from, to, &conditions, &id).await? {
                 return self.object_resource(exchange, &bucket, to.name, &made, Projection::NoAcl);
             }
         }
@@ -280,12 +280,11 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         from: Name<'_>,
         to: Name<'_>,
+        [of_source, of_target]: &[Conditions; 2],
         id: &str,
-        deadline: Instant,
     ) -> Result<Option<Generation>, Failure> {
-        let (bucket, now) = (from.bucket, exchange.now.into());
-        let conditions = exchange.query.conditions(None, None)?;
-        let source = self.source(bucket, from.name, None, &exchange.query.source_conditions()?).await?;
+        let (bucket, now, deadline) = (from.bucket, exchange.now.into(), exchange.deadline());
+        let source = self.source(bucket, from.name, None, of_source).await?;
         let draft = moved(&source.generation, bucket, now);
         let sources = [Leaving { name: from.name, live: &source.generation, is_final: false }];
         check_may_leave(bucket, &sources, now)?;
@@ -295,7 +294,7 @@ impl ObjectService {
         let create = Create {
             to,
             draft: &draft,
-            conditions: &conditions,
+            conditions: of_target,
             payload: &payload,
             owner: &owner,
             ends_upload: None,

@@ -73,6 +73,9 @@ pub struct Bucket {
     /// was looked for yet.
     #[serde(skip)]
     pub look: Option<Look>,
+    /// Whether its retention policy protects nothing from the request that read it. It is not stored.
+    #[serde(skip)]
+    pub ignores_retention: bool,
 }
 
 /// A folder that has a policy of its own. It is stored and shown.
@@ -155,6 +158,7 @@ impl Bucket {
             deleted: None,
             folder_policies: BTreeMap::new(),
             look: None,
+            ignores_retention: false,
         };
         bucket.take_lists(body, parameters)?;
         Ok(bucket)
@@ -284,6 +288,11 @@ impl Bucket {
     /// How long an object is kept at least, in seconds.
     pub fn retention_seconds(&self) -> Option<u64> {
         Some(self.settings.retention_policy?.retention_period?.0)
+    }
+
+    /// For how many seconds its retention policy protects an object from the request that read it.
+    pub fn protected_seconds(&self) -> Option<u64> {
+        self.retention_seconds().filter(|_| !self.ignores_retention)
     }
 
     /// Whether objects may have retentions of their own.

@@ -169,7 +169,7 @@ impl Name<'_> {
         out: &mut Outcome<T>,
     ) -> Result<(), ObjectError> {
         if !(may_version && self.bucket.keeps_versions()) {
-            let period = self.bucket.retention_seconds();
+            let period = self.bucket.protected_seconds();
             generation.check_unprotected(&self.bucket.name, self.shown(), period, now)?;
         }
         self.retire_checked(generation, may_version && self.bucket.keeps_versions(), now, out);

@@ -5,6 +5,7 @@ use rangehold_map::blob::BlobUser;
 use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::checksum::Announced;
+use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::grpc::messages::{
@@ -56,8 +57,8 @@ enum First {
 
 /// What is written.
 enum Target {
-    /// A new object, in this stream alone.
-    Object(Box<Described>),
+    /// A new object, in this stream alone, and when it may be written.
+    Object(Box<Described>, Box<Conditions>),
     /// An upload: the id of its rows, its name, and its session.
     Upload { id: String, name: String, session: Box<Session> },
 }
@@ -194,16 +195,16 @@ impl GrpcApi<'_> {
     ) -> Result<Result<Writing, Box<Object>>, Failure> {
         let Some(whole_id) = exchange.parameter("upload_id") else {
             let mut bucket = self.bucket_for(exchange, &call.call.bucket).await?;
+            // Wrong conditions are refused before folders are made and bytes come.
+            let conditions = exchange.conditions()?;
             let mut described = described(exchange, &call.body, None)?;
             self.permit_write(exchange, &bucket, &described.name).await?;
             self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
             self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
-            // What is wrong in them is told before the bytes come.
-            exchange.conditions()?;
             let receiver = self.receiver(exchange, &bucket, &described.name);
             let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
             let announced = described.announced;
-            let target = Target::Object(Box::new(described));
+            let target = Target::Object(Box::new(described), Box::new(conditions));
             let fault_met = FaultMet::default();
             return Ok(Ok(Writing { bucket, target, receiver, saved: 0, total, announced, fault_met }));
         };
@@ -280,7 +281,7 @@ impl GrpcApi<'_> {
     async fn save_writing(&self, exchange: &Exchange<'_>, writing: &mut Writing) -> Result<(), Failure> {
         let Writing { bucket, target, receiver, saved, total, .. } = writing;
         match target {
-            Target::Object(_) => {
+            Target::Object(..) => {
                 receiver.persist(*total).await?;
                 *saved = receiver.bytes();
             }
@@ -301,7 +302,7 @@ impl GrpcApi<'_> {
         let Writing { bucket, target, receiver, total, announced, .. } = writing;
         let short = total.filter(|total| *total != receiver.bytes());
         let (name, made): (String, Generation) = match target {
-            Target::Object(described) => {
+            Target::Object(described, conditions) => {
                 if let Some(total) = short {
                     let bytes = receiver.bytes();
                     receiver.give_up().await;
@@ -310,7 +311,6 @@ impl GrpcApi<'_> {
                     )));
                 }
                 let Described { name, draft, .. } = *described;
-                let conditions = exchange.conditions()?;
                 let received = receiver.finish(&[announced]).await?;
                 let to = Name { bucket: &bucket, name: &name };
                 let made = self.create(exchange, to, &draft, &conditions, received).await?;
@@ -333,7 +333,7 @@ impl GrpcApi<'_> {
 
     /// The client has sent all it has, and did not say that the object is complete.
     async fn stop_writing(&self, exchange: &Exchange<'_>, mut writing: Writing) -> Result<Told, Failure> {
-        if matches!(writing.target, Target::Object(_)) {
+        if matches!(writing.target, Target::Object(..)) {
             writing.receiver.give_up().await;
             return Err(misused(
                 "The last message of an object that is written in one stream has finish_write.",
@@ -346,7 +346,7 @@ impl GrpcApi<'_> {
     /// The stream ends with an error. An upload keeps what has come, so that the client can go on there.
     async fn break_off(&self, exchange: &Exchange<'_>, mut writing: Writing) -> Result<(), Failure> {
         match writing.target {
-            Target::Object(_) => writing.receiver.give_up().await,
+            Target::Object(..) => writing.receiver.give_up().await,
             Target::Upload { .. } if writing.receiver.bytes() > writing.saved => {
                 self.save_writing(exchange, &mut writing).await?;
             }

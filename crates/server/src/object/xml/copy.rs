@@ -25,6 +25,7 @@ impl XmlApi<'_> {
     ) -> Result<Reply, Failure> {
         let described = described(exchange, name)?;
         let source_conditions = headers::source_conditions(|name| exchange.header(name))?;
+        let conditions = conditions(exchange)?;
         let wanted = source_generation(exchange, source)?;
         let (from, from_name) = self.place(exchange, &source.bucket, &source.name, Wants::There).await?;
         let key = customer_key(exchange, "x-goog-copy-source-encryption")?;
@@ -45,7 +46,7 @@ impl XmlApi<'_> {
             let (to, to_name) = self.place(exchange, bucket, name, Wants::New).await?;
             let to = Name { bucket: &to, name: &to_name };
             let from = (Name { bucket: &from, name: &from_name }, &source);
-            if let Some(made) = self.take_over(exchange, to, &draft, &conditions(exchange)?, from).await? {
+            if let Some(made) = self.take_over(exchange, to, &draft, &conditions, from).await? {
                 return Ok(copied(&made));
             }
         }

@@ -79,8 +79,8 @@ impl XmlApi<'_> {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let described = described(exchange, name)?;
-        let (bucket, name) = self.place(exchange, bucket, name, Wants::New).await?;
         let conditions = conditions(exchange)?;
+        let (bucket, name) = self.place(exchange, bucket, name, Wants::New).await?;
         let mut receiver = self.receiver(exchange, &bucket, &name);
         self.receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish(&[described.announced]).await?;

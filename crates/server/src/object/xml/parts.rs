@@ -31,13 +31,13 @@ impl XmlApi<'_> {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let described = described(exchange, name)?;
+        let (described, conditions) = (described(exchange, name)?, conditions(exchange)?);
         let (bucket, stored) = self.place(exchange, bucket, name, Wants::New).await?;
         let session = Session {
             kind: UploadKind::Parts,
             begun: exchange.now.into(),
             draft: described.draft,
-            conditions: conditions(exchange)?,
+            conditions,
             announced: described.announced,
             owner: exchange.owner(&bucket),
             progress: Progress::default(),

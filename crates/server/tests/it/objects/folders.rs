@@ -211,6 +211,30 @@ async fn folders_are_made_by_hand_or_by_writes_and_deleted_when_they_are_empty()
 }
 
 #[tokio::test]
+async fn a_write_with_a_condition_that_cannot_be_read_makes_no_folders() {
+    let service = Service::start().await.with_tree().await;
+    assert_eq!(service.store("tree", "a", b"bytes").await, 200);
+    let wrong = ("x-goog-if-generation-match", "x");
+    let from = ("x-goog-copy-source", "/tree/a");
+    let upload = "/upload/storage/v1/b/tree/o?name=new%2Fa&ifGenerationMatch=x&uploadType=";
+    let json: &[(&str, &str)] = &[];
+    for (method, target, headers) in [
+        ("POST", format!("{upload}media"), json),
+        ("POST", format!("{upload}resumable"), json),
+        ("POST", "/storage/v1/b/tree/o/a/moveTo/o/new%2Fa?ifGenerationMatch=x".to_owned(), json),
+        ("POST", "/storage/v1/b/tree/o/a/copyTo/b/tree/o/new%2Fa?ifGenerationMatch=x".to_owned(), json),
+        ("PUT", "/tree/new/a".to_owned(), &[wrong]),
+        ("PUT", "/tree/new/a".to_owned(), &[wrong, from]),
+        ("POST", "/tree/new/a?uploads".to_owned(), &[wrong]),
+    ] {
+        let answer = service.send_object(&Request::new(method, &target, headers, b"")).await;
+        assert_eq!(answer.status, 400, "{method} {target}: {}", answer.body);
+        let folder = service.object("GET", &format!("{FOLDERS}/new%2F"), "").await;
+        assert_eq!(folder.status, 404, "{method} {target} {headers:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_rename_moves_all_that_lies_in_a_folder_and_nothing_else() {
     let service = Service::start().await.with_tree().await;
     for name in ["a/1", "a/b/2", "a", "ab/3", "c/4"] {

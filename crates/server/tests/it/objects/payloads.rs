@@ -209,3 +209,21 @@ async fn objects_are_composed_rewritten_moved_and_listed() {
     let page = service.object_json("GET", "/storage/v1/b/photos/o?fields=items/name", "").await;
     assert_eq!(page, json!({"items": [{"name": "copy"}, {"name": "moved"}]}));
 }
+
+#[tokio::test]
+async fn a_wrong_condition_of_an_upload_is_told_before_its_bytes_come() {
+    let service = Service::with_photos().await;
+    let address = service.running.object_address.expect("objects are served");
+    for (line, header) in [
+        ("POST /upload/storage/v1/b/photos/o?uploadType=media&name=a&ifGenerationMatch=x", "A: b"),
+        ("PUT /photos/a", "x-goog-if-generation-match: x"),
+    ] {
+        let mut stream = TcpStream::connect(address).await.expect("it listens");
+        let head =
+            format!("{line} HTTP/1.1\r\nHost: localhost\r\n{header}\r\nContent-Length: 1000000\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.expect("it reads");
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).await.expect("it answers");
+        assert_eq!(&begin, b"HTTP/1.1 400", "{line}");
+    }
+}

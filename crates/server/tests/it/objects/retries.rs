@@ -280,6 +280,39 @@ async fn in_a_retry_test_no_retention_policy_protects_the_objects_of_a_bucket() 
         }
         assert!(answer.status < 300, "{method} {target}: {} {}", answer.status, answer.body);
     }
+    let many = b"<Delete><Object><Key>b</Key></Object></Delete>";
+    for (headers, refused) in [(&[][..], true), (&named[..], false)] {
+        let answer = service.send_object(&Request::new("POST", "/photos?delete", headers, many)).await;
+        assert_eq!((answer.status, answer.body.contains("<Error>")), (200, refused), "{}", answer.body);
+    }
+    let bucket = service.send_object(&Request::new("GET", "/b/photos", &named, b"")).await;
+    for unchanged in [r#""retentionPeriod":"600""#, r#""metageneration":"2""#] {
+        assert!(bucket.body.contains(unchanged), "{}", bucket.body);
+    }
+}
+
+#[tokio::test]
+async fn in_a_retry_test_a_folder_is_deleted_whose_objects_a_retention_policy_protects() {
+    let service = Service::start().await;
+    let tree = json!({
+        "name": "tree",
+        "hierarchicalNamespace": {"enabled": true},
+        "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": true}},
+        "retentionPolicy": {"retentionPeriod": "600"},
+    });
+    service.object_json("POST", "/b?project=p", &tree.to_string()).await;
+    let put = Request::new("PUT", "/tree/d/a", &[], b"bytes");
+    assert_eq!(service.send_object(&put).await.status, 200);
+    let id = service.retry_test(&json!({"instructions": {"storage.buckets.list": ["return-503"]}})).await;
+    let named = [("x-retry-test-id", id.as_str())];
+    let told = service.send_object(&Request::new("GET", "/b/tree/o/d%2Fa", &named, b"")).await;
+    assert!(told.body.contains("retentionExpirationTime"), "the policy is shown: {}", told.body);
+    let target = "/storage/v1/b/tree/folders/d/deleteRecursive";
+    for (headers, folder) in [(&[][..], 200), (&named[..], 404)] {
+        let deleted = service.send_object(&Request::new("POST", target, headers, b"")).await;
+        let left = service.object("GET", "/storage/v1/b/tree/folders/d%2F", "").await;
+        assert_eq!(left.status, folder, "{} {}", deleted.status, deleted.body);
+    }
 }
 
 #[tokio::test]
