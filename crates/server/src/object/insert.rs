@@ -51,8 +51,8 @@ impl ObjectService {
         let mut described = described(exchange, &Map::new(), content_type)?;
         self.permit_write(exchange, &bucket, &described.name).await?;
         self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
-        self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
         check_length(exchange)?;
+        self.locate(&mut bucket, &mut described, exchange.deadline()).await?;
         let mut receiver = self.receiver(exchange, &bucket, &described.name);
         let mut met = FaultMet::default();
         while let Some(piece) = self.piece(exchange, body).await? {
@@ -233,16 +233,16 @@ impl Parts {
                         self.decoder = TransferDecoder::of(&head)?;
                         return Ok(Some(Found::MediaBegins(head.content_type().map(str::to_owned))));
                     }
+                    if self.begun > 2 {
+                        let message = "A multipart upload has two parts, and this one has more.";
+                        return Err(ObjectError::new(ErrorKind::ParseError, message));
+                    }
                 }
                 Event::Data(bytes) if self.begun == 2 => {
                     let bytes = self.decoder.decode(bytes)?;
                     if !bytes.is_empty() {
                         return Ok(Some(Found::Media(bytes)));
                     }
-                }
-                Event::Data(_) if self.begun > 2 => {
-                    let message = "A multipart upload has two parts, and this one has more.";
-                    return Err(ObjectError::new(ErrorKind::ParseError, message));
                 }
                 Event::Data(bytes) => {
                     if self.resource.len() + bytes.len() > JSON_BODY_BYTES_MAX {

@@ -57,6 +57,10 @@ impl ObjectService {
         bytes_max: usize,
     ) -> Result<Bytes, Failure> {
         match body {
+            RequestBody::Whole(bytes) if bytes.len() > bytes_max => {
+                let message = format!("The body has more than {bytes_max} bytes.");
+                Err(ObjectError::new(ErrorKind::TooLarge, message).into())
+            }
             RequestBody::Whole(bytes) => Ok(std::mem::take(bytes)),
             RequestBody::Incoming { incoming, .. } => {
                 Ok(self.bodies.read(incoming, bytes_max, exchange.tenant, exchange.deadline()).await?.bytes)

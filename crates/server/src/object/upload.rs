@@ -78,9 +78,16 @@ impl ObjectService {
         self.permit_write(exchange, &bucket, &described.name).await?;
         let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
         let conditions = exchange.conditions()?;
+        // They shape the last answer, and clients send them only here.
+        exchange.query.projection(Projection::NoAcl)?;
+        exchange.fields()?;
         let id = self.store_session(exchange, &bucket, described, conditions, total).await?;
+        let form: String = ["projection", "fields"]
+            .into_iter()
+            .filter_map(|name| Some(format!("&{name}={}", segment(exchange.parameter(name)?))))
+            .collect();
         let location = format!(
-            "{}/upload/storage/v1/b/{}/o?uploadType=resumable&upload_id={id}",
+            "{}/upload/storage/v1/b/{}/o?uploadType=resumable{form}&upload_id={id}",
             exchange.base,
             segment(&bucket.name)
         );

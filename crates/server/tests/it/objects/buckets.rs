@@ -113,6 +113,20 @@ async fn the_calls_of_a_batch_are_answered_one_by_one() {
 }
 
 #[tokio::test]
+async fn the_resource_of_a_call_in_a_batch_is_as_small_as_that_of_a_call_alone() {
+    let service = Service::with_photos().await;
+    let resource = format!(r#"{{"labels": {{"a": "{}"}}}}"#, "x".repeat(1 << 20));
+    let body = format!(
+        "--b\r\nContent-Type: application/http\r\n\r\nPATCH /storage/v1/b/photos HTTP/1.1\r\n\r\n{resource}\r\n--b--"
+    );
+    let headers = [("Content-Type", "multipart/mixed; boundary=b")];
+    let request = crate::support::wire::Request::new("POST", "/batch/storage/v1", &headers, body.as_bytes());
+    let answer = service.send_object(&request).await;
+    assert!(answer.body.contains("HTTP/1.1 413 "), "{:.500}", answer.body);
+    assert_eq!(service.object("PATCH", "/storage/v1/b/photos", &resource).await.status, 413);
+}
+
+#[tokio::test]
 async fn calls_of_one_batch_that_write_the_same_name_use_its_bytes_each_for_itself() {
     let service = Service::start().await;
     let body = r#"{"name":"photos","softDeletePolicy":{"retentionDurationSeconds":"0"}}"#;

@@ -122,6 +122,18 @@ async fn chunks_of_a_resumable_upload_may_be_in_gzip() {
 }
 
 #[tokio::test]
+async fn a_multipart_upload_has_two_parts() {
+    let service = Service::with_photos().await;
+    for third in ["", "more"] {
+        let media = format!("bytes\r\n--b\r\n\r\n{third}");
+        let body = related(&json!({"name": "n"}), "", media.as_bytes());
+        let answer = service.send_upload(MULTIPART, &[RELATED], &body).await;
+        assert_eq!(answer.status, 400, "{third:?}: {}", answer.body);
+        assert!(answer.body.contains("has two parts, and this one has more"), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_is_not_whole_gzip_makes_no_object() {
     let service = Service::with_photos().await;
     let whole = gzip(&related(&json!({"name": "n"}), "", &[b'x'; 200_000]));

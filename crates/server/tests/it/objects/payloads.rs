@@ -227,3 +227,16 @@ async fn a_wrong_condition_of_an_upload_is_told_before_its_bytes_come() {
         assert_eq!(&begin, b"HTTP/1.1 400", "{line}");
     }
 }
+
+#[tokio::test]
+async fn the_end_of_a_resumable_upload_has_the_form_that_its_beginning_asked_for() {
+    let service = Service::with_photos().await;
+    let upload = service.begin("&name=n&projection=full&fields=name,acl/role", "").await;
+    let made = service.object_json("PUT", &upload, "bytes").await;
+    assert_eq!(made["name"], "n");
+    assert!(made["acl"].is_array() && made.get("size").is_none(), "{made}");
+    for wrong in ["&name=n&projection=some", "&name=n&fields=("] {
+        let target = format!("/upload/storage/v1/b/photos/o?uploadType=resumable{wrong}");
+        assert_eq!(service.object("POST", &target, "").await.status, 400, "{wrong}");
+    }
+}
