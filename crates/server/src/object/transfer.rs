@@ -13,6 +13,7 @@ use rangehold_protocol::object::request::Call;
 use rangehold_protocol::object::rewrite;
 use rangehold_protocol::object::write::{Create, Name, Payload};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::ObjectService;
 use super::encryption::{check_key, customer_key};
@@ -267,7 +268,7 @@ impl ObjectService {
         let _turn = self.turn(&bucket, [from.name, to.name], deadline).await?;
         for tries in 0..NAMES_CHANGE_TRIES_MAX {
             let id = format!("{}-{tries}", exchange.id);
-            if let Some(made) = self.move_once(exchange, from, to, &conditions, &id).await? {
+            if let Some(made) = self.move_once(exchange, from, to, &conditions, &id, deadline).await? {
                 return self.object_resource(exchange, &bucket, to.name, &made, Projection::NoAcl);
             }
         }
@@ -282,8 +283,9 @@ impl ObjectService {
         to: Name<'_>,
         [of_source, of_target]: &[Conditions; 2],
         id: &str,
+        deadline: Instant,
     ) -> Result<Option<Generation>, Failure> {
-        let (bucket, now, deadline) = (from.bucket, exchange.now.into(), exchange.deadline());
+        let (bucket, now) = (from.bucket, exchange.now.into());
         let source = self.source(bucket, from.name, None, of_source).await?;
         let draft = moved(&source.generation, bucket, now);
         let sources = [Leaving { name: from.name, live: &source.generation, is_final: false }];
