@@ -58,7 +58,7 @@ pub(crate) const CACHED_BLOCK_ROWS: usize = 64;
 /// See [`CACHED_BLOCK_ROWS`].
 pub(crate) const CACHED_BLOCK_BYTES: usize = 32 << 10;
 /// Blocks in one chunk. A change of a row copies the list of the chunk's blocks if a scan holds it.
-pub(crate) const CACHED_CHUNK_BLOCKS: usize = 256;
+pub(crate) const CACHED_CHUNK_BLOCKS: usize = if cfg!(test) { 8 } else { 256 };
 /// A fill hands over what it has read after so many rows or bytes, and needs memory for no more.
 pub(crate) const FILL_PIECE_ROWS: usize = 256;
 /// See [`FILL_PIECE_ROWS`].

@@ -135,23 +135,19 @@ impl Block {
         upper
     }
 
-    /// Moves everything into one piece of memory.
+    /// Moves everything into one piece of memory: first the keys, so that a search among them finds them close together.
     fn pack(&mut self) {
         let bounds = self.low.len() + self.high.len();
         let mut memory = BytesMut::with_capacity(self.content() + bounds);
         memory.extend_from_slice(&self.low);
         memory.extend_from_slice(&self.high);
-        for (key, value) in &self.rows {
-            memory.extend_from_slice(key);
-            memory.extend_from_slice(value);
-        }
+        self.rows.iter().for_each(|(key, _)| memory.extend_from_slice(key));
+        self.rows.iter().for_each(|(_, value)| memory.extend_from_slice(value));
         let mut memory = memory.freeze();
         self.low = memory.split_to(self.low.len());
         self.high = memory.split_to(self.high.len());
-        for (key, value) in &mut self.rows {
-            *key = memory.split_to(key.len());
-            *value = memory.split_to(value.len());
-        }
+        self.rows.iter_mut().for_each(|(key, _)| *key = memory.split_to(key.len()));
+        self.rows.iter_mut().for_each(|(_, value)| *value = memory.split_to(value.len()));
         self.rows.shrink_to_fit();
         self.bytes = self.least_bytes();
     }

@@ -7,80 +7,39 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::block::{Block, Row};
+use super::block::Block;
+use super::chunk::{BlockEntry, Chunk};
 use crate::limits::CACHED_CHUNK_BLOCKS;
 
 /// See the module. Clones share the blocks.
 #[derive(Debug, Clone, Default)]
 pub(in crate::range) struct Blocks {
     /// None of them is empty. Keys that lie in no block are not known.
-    chunks: Arc<Vec<Entry<Chunk>>>,
+    chunks: Arc<Vec<ChunkEntry>>,
     bytes: usize,
 }
 
-/// A chunk or a block with the first key that it knows. A search compares only these, and follows no pointer to what
-/// they stand for.
-#[derive(Debug)]
-struct Entry<T> {
+/// A chunk with the first key that it knows.
+#[derive(Debug, Clone)]
+struct ChunkEntry {
     low: Bytes,
-    of: Arc<T>,
+    /// Whether all keys are known from the end of the chunk before to the end of this one. The first chunk is not whole.
+    ///
+    /// A page of a table asks for all keys from its beginning to the end of the table. It looks at this flag of each chunk
+    /// on the way, and not at their blocks: these lie far apart in memory.
+    is_whole: bool,
+    chunk: Arc<Chunk>,
 }
 
-impl<T> Clone for Entry<T> {
-    fn clone(&self) -> Self {
-        Self { low: self.low.clone(), of: Arc::clone(&self.of) }
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct Chunk {
-    blocks: Vec<Entry<Block>>,
-    /// About how many bytes they take.
-    bytes: usize,
-    /// How many of its blocks begin after the end of the one before, so that keys between them are not known.
-    gaps: usize,
-}
-
-impl Chunk {
-    /// 1 if keys before the block of this number, and after the block before it, are not known; else 0. A count of all gaps
-    /// at each change would be most of the work of a read whose row is not in the cache.
-    fn gap_at(&self, index: usize) -> usize {
-        let Some(before) = index.checked_sub(1) else { return 0 };
-        match (self.blocks.get(before), self.blocks.get(index)) {
-            (Some(before), Some(after)) => usize::from(*before.of.high() < after.low),
-            _ => 0,
-        }
-    }
-
-    fn insert(&mut self, index: usize, block: Entry<Block>) {
-        self.bytes += block.of.bytes();
-        self.gaps -= self.gap_at(index);
-        self.blocks.insert(index, block);
-        self.gaps += self.gap_at(index) + self.gap_at(index + 1);
-    }
-
-    fn remove(&mut self, index: usize) -> Entry<Block> {
-        self.gaps -= self.gap_at(index) + self.gap_at(index + 1);
-        let removed = self.blocks.remove(index);
-        self.bytes -= removed.of.bytes();
-        self.gaps += self.gap_at(index);
-        removed
-    }
-
-    /// Cuts off the blocks from this number on.
-    fn split_off(&mut self, index: usize) -> Self {
-        self.gaps -= self.gap_at(index);
-        let mut upper = Self { blocks: self.blocks.split_off(index), ..Self::default() };
-        upper.bytes = upper.blocks.iter().map(|block| block.of.bytes()).sum();
-        upper.gaps = (1..upper.blocks.len()).map(|index| upper.gap_at(index)).sum();
-        self.bytes -= upper.bytes;
-        self.gaps -= upper.gaps;
-        upper
+impl ChunkEntry {
+    /// An entry for a chunk that has blocks.
+    fn new(chunk: Chunk) -> Self {
+        Self { low: chunk.blocks[0].low.clone(), is_whole: false, chunk: Arc::new(chunk) }
     }
 }
 
 /// The place of a block: the number of its chunk, and its number there.
-type At = (usize, usize);
+pub(super) type At = (usize, usize);
 
 impl Blocks {
     /// About how many bytes they take.
@@ -95,26 +54,24 @@ impl Blocks {
 
     /// The first key from `low` on that lies in no block, or `high` if that comes first.
     pub(super) fn known_until<'a>(&'a self, low: &'a [u8], high: &'a [u8]) -> &'a [u8] {
+        let mut next = self.at(low).filter(|at| self.block(*at).high() > low);
+        // Chunks that begin at `high` or above need no look.
+        let bound = self.chunks.partition_point(|entry| entry.low < high);
         let mut known = low;
-        let mut next = self.at(low);
-        while known < high {
-            let Some(at) = next else { return known };
-            let chunk = &self.chunks[at.0].of;
-            let block = self.block(at);
-            if block.low() > known {
-                return known;
+        while let Some((number, index)) = next
+            && known < high
+        {
+            let chunk = &self.chunks[number].chunk;
+            known = chunk.known_from(index);
+            if known < chunk.high() {
+                break;
             }
-            if at.1 == 0 && chunk.gaps == 0 {
-                known = chunk.blocks[chunk.blocks.len() - 1].of.high();
-                next = (at.0 + 1 < self.chunks.len()).then_some((at.0 + 1, 0));
-            } else if block.high() > known {
-                known = block.high();
-                next = self.after(at);
-            } else {
-                return known;
-            }
+            let whole = self.chunks[number + 1..bound].iter().take_while(|entry| entry.is_whole).count();
+            known = self.chunks[number + whole].chunk.high();
+            let following = number + whole + 1;
+            next = self.chunks.get(following).filter(|entry| entry.low == known).map(|_| (following, 0));
         }
-        high
+        known.min(high)
     }
 
     /// The first interval from `low` on and below `high` that no block covers.
@@ -135,14 +92,6 @@ impl Blocks {
         (known < *high).then(|| (known, high.clone()))
     }
 
-    /// The rows from `low` on and below `high` that the first block with such keys has, and where its interval ends.
-    /// Notes that the block was read.
-    pub(super) fn rows_from(&self, low: &[u8], high: &[u8]) -> Option<(&[Row], &Bytes)> {
-        let block = self.find(low)?;
-        block.mark_read();
-        Some((block.rows(low, high), block.high()))
-    }
-
     /// Adds a block whose interval no other block covers a part of.
     pub(super) fn add(&mut self, block: Block) {
         let before = self.at(block.low());
@@ -152,6 +101,7 @@ impl Blocks {
             && block.has_room()
         {
             self.edit(at, |last| last.append(&block));
+            self.look_for_gaps(at.0);
             return self.join_next(at);
         }
         self.bytes += block.bytes();
@@ -168,6 +118,7 @@ impl Blocks {
             let following = following.clone();
             self.remove(next);
             self.edit(at, |block| block.append(&following));
+            self.look_for_gaps(at.0);
         }
     }
 
@@ -202,14 +153,17 @@ impl Blocks {
         let index = index + usize::from(self.block((number, index)).low() < cut);
         let chunks = Arc::make_mut(&mut self.chunks);
         let mut above = chunks.split_off(number + 1);
-        let upper = Arc::make_mut(&mut chunks[number].of).split_off(index);
-        if let Some(first) = upper.blocks.first() {
-            above.insert(0, Entry { low: first.low.clone(), of: Arc::new(upper) });
+        let upper = Arc::make_mut(&mut chunks[number].chunk).split_off(index);
+        if !upper.blocks.is_empty() {
+            above.insert(0, ChunkEntry::new(upper));
         }
-        chunks.retain(|chunk| !chunk.of.blocks.is_empty());
-        let bytes = above.iter().map(|chunk| chunk.of.bytes).sum();
+        chunks.retain(|entry| !entry.chunk.blocks.is_empty());
+        let bytes = above.iter().map(|entry| entry.chunk.bytes).sum();
         self.bytes -= bytes;
-        Self { chunks: Arc::new(above), bytes }
+        self.look_for_gaps(number);
+        let mut above = Self { chunks: Arc::new(above), bytes };
+        above.look_for_gaps(0);
+        above
     }
 
     /// Sees to it that a block begins at `cut`, if that key is known.
@@ -226,11 +180,12 @@ impl Blocks {
 
     /// Adds blocks that all lie above these.
     pub(in crate::range) fn append(&mut self, above: Self) {
-        let last = self.chunks.last().and_then(|chunk| chunk.of.blocks.last());
-        let is_above = |last: &Entry<Block>| above.chunks.iter().all(|chunk| chunk.low >= *last.of.high());
-        debug_assert!(last.is_none_or(is_above), "a range knows keys of the next one");
+        let is_above = |last: &ChunkEntry| above.chunks.iter().all(|next| next.low >= *last.chunk.high());
+        debug_assert!(self.chunks.last().is_none_or(is_above), "a range knows keys of the next one");
+        let joint = self.chunks.len();
         Arc::make_mut(&mut self.chunks).extend(Arc::unwrap_or_clone(above.chunks));
         self.bytes += above.bytes;
+        self.look_for_gaps(joint);
     }
 
     /// Removes every block that has keys from `low` on and below `high`.
@@ -246,8 +201,8 @@ impl Blocks {
         }
     }
 
-    fn block(&self, (chunk, index): At) -> &Block {
-        &self.chunks[chunk].of.blocks[index].of
+    pub(super) fn block(&self, (number, index): At) -> &Block {
+        &self.chunks[number].chunk.blocks[index].block
     }
 
     fn first(&self) -> Option<At> {
@@ -255,24 +210,35 @@ impl Blocks {
     }
 
     /// The last block whose interval does not begin after `key`.
-    fn at(&self, key: &[u8]) -> Option<At> {
-        let chunk = self.chunks.partition_point(|chunk| chunk.low <= key).checked_sub(1)?;
-        let index = self.chunks[chunk].of.blocks.partition_point(|block| block.low <= key) - 1;
-        Some((chunk, index))
+    pub(super) fn at(&self, key: &[u8]) -> Option<At> {
+        let number = self.chunks.partition_point(|entry| entry.low <= key).checked_sub(1)?;
+        let index = self.chunks[number].chunk.begun_at(key) - 1;
+        Some((number, index))
     }
 
-    fn after(&self, (chunk, index): At) -> Option<At> {
-        if index + 1 < self.chunks[chunk].of.blocks.len() {
-            return Some((chunk, index + 1));
+    /// The block that follows, whether keys between the two are known or not.
+    pub(super) fn after(&self, (number, index): At) -> Option<At> {
+        if index + 1 < self.chunks[number].chunk.blocks.len() {
+            return Some((number, index + 1));
         }
-        (chunk + 1 < self.chunks.len()).then_some((chunk + 1, 0))
+        (number + 1 < self.chunks.len()).then_some((number + 1, 0))
+    }
+
+    /// Finds out whether the chunk of this number is whole, and whether the next one is.
+    fn look_for_gaps(&mut self, number: usize) {
+        let chunks = Arc::make_mut(&mut self.chunks);
+        for number in number..chunks.len().min(number + 2) {
+            let before = number.checked_sub(1).map(|before| chunks[before].chunk.high());
+            let entry = &chunks[number];
+            chunks[number].is_whole = before == Some(&entry.low) && entry.chunk.gaps == 0;
+        }
     }
 
     /// Changes a block, and cuts it in two if it has become too large.
     fn edit(&mut self, at: At, change: impl FnOnce(&mut Block)) {
-        let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[at.0].of);
+        let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[at.0].chunk);
         chunk.gaps -= chunk.gap_at(at.1 + 1);
-        let block = Arc::make_mut(&mut chunk.blocks[at.1].of);
+        let block = Arc::make_mut(&mut chunk.blocks[at.1].block);
         let bytes = block.bytes();
         change(block);
         let upper = if block.has_room() { None } else { block.split_off_half() };
@@ -288,38 +254,37 @@ impl Blocks {
 
     /// Inserts a block after the one at `before`. Returns its place.
     fn insert(&mut self, before: Option<At>, block: Block) -> At {
-        // A key of its own: that of the block shares the memory of its rows.
-        let entry = Entry { low: Bytes::copy_from_slice(block.low()), of: Arc::new(block) };
+        let entry = BlockEntry::new(block);
         let chunks = Arc::make_mut(&mut self.chunks);
+        let (number, index) = before.map_or((0, 0), |(number, index)| (number, index + 1));
         if chunks.is_empty() {
-            chunks.push(Entry { low: entry.low.clone(), of: Arc::default() });
-        }
-        let (number, index) = before.map_or((0, 0), |(chunk, index)| (chunk, index + 1));
-        if index == 0 {
+            chunks.push(ChunkEntry { low: entry.low.clone(), is_whole: false, chunk: Arc::default() });
+        } else if index == 0 {
             chunks[number].low = entry.low.clone();
         }
-        let chunk = Arc::make_mut(&mut chunks[number].of);
+        let chunk = Arc::make_mut(&mut chunks[number].chunk);
         chunk.insert(index, entry);
+        let middle = CACHED_CHUNK_BLOCKS / 2;
+        let mut at = (number, index);
         if chunk.blocks.len() > CACHED_CHUNK_BLOCKS {
-            let upper = chunk.split_off(CACHED_CHUNK_BLOCKS / 2);
-            chunks.insert(number + 1, Entry { low: upper.blocks[0].low.clone(), of: Arc::new(upper) });
-            match index.checked_sub(CACHED_CHUNK_BLOCKS / 2) {
-                Some(index) => (number + 1, index),
-                None => (number, index),
-            }
-        } else {
-            (number, index)
+            let upper = chunk.split_off(middle);
+            chunks.insert(number + 1, ChunkEntry::new(upper));
+            self.look_for_gaps(number + 1);
+            at = index.checked_sub(middle).map_or(at, |index| (number + 1, index));
         }
+        self.look_for_gaps(number);
+        at
     }
 
     fn remove(&mut self, (number, index): At) {
         let chunks = Arc::make_mut(&mut self.chunks);
-        let chunk = Arc::make_mut(&mut chunks[number].of);
-        self.bytes -= chunk.remove(index).of.bytes();
+        let chunk = Arc::make_mut(&mut chunks[number].chunk);
+        self.bytes -= chunk.remove(index).bytes();
         match chunk.blocks.first() {
             Some(first) => chunks[number].low = first.low.clone(),
             None => drop(chunks.remove(number)),
         }
+        self.look_for_gaps(number);
     }
 }
 
@@ -333,39 +298,50 @@ pub(in crate::range) fn just_after(key: &[u8]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::super::view::View;
     use super::*;
+    use crate::limits::CACHED_BLOCK_BYTES;
 
-    /// Enough keys for several chunks.
-    const KEYS: u16 = 2_000;
+    /// Enough keys for many chunks, which are small in tests.
+    const KEYS: u16 = 400;
 
+    /// Many of these have the same head.
     fn key(number: u16) -> Bytes {
-        Bytes::copy_from_slice(&number.to_be_bytes())
+        let [high, low] = number.to_be_bytes();
+        Bytes::from(vec![high, 0, 0, 0, 0, 0, 0, 0, 0, low])
     }
 
-    /// Carries out one change: adds the unknown keys of a block, sets a row, removes blocks, cuts them in two and joins them,
-    /// or evicts one.
+    /// Carries out one change: adds unknown keys, sets a row, removes blocks, cuts them in two and joins them, or evicts one.
     fn change(blocks: &mut Blocks, kind: u8, low: u16, length: u16) {
         let high = (low + length).min(KEYS);
         match kind {
-            0..=5 => {
-                while let Some((low, high)) = blocks.first_gap(&key(low), &key(high)) {
-                    blocks.add(Block::new(low.clone(), high, vec![(low, Bytes::from_static(b"value"))]));
-                }
+            0..=6 => add_unknown(blocks, low..high, 5),
+            // Such a row fills a block, which is not joined with others.
+            7..=11 => add_unknown(blocks, low..high, CACHED_BLOCK_BYTES),
+            12 | 13 => drop(blocks.set(&key(low), Some(&Bytes::from(vec![7; 3_000])))),
+            14 => blocks.remove_between(&key(low), Some(&key(high))),
+            15..=18 => drop(blocks.evict(&key(low), 3)),
+            _ => cut_and_join(blocks, low),
+        }
+    }
+
+    fn add_unknown(blocks: &mut Blocks, numbers: Range<u16>, bytes: usize) {
+        for number in numbers {
+            while let Some((low, high)) = blocks.first_gap(&key(number), &key(number + 1)) {
+                blocks.add(Block::new(low.clone(), high, vec![(low, Bytes::from(vec![1; bytes]))]));
             }
-            6 => drop(blocks.set(&key(low), Some(&Bytes::from(vec![7; 3_000])))),
-            7 => blocks.remove_between(&key(low), Some(&key(high))),
-            8 => cut_and_join(blocks, low),
-            _ => drop(blocks.evict(&key(low), 3)),
         }
     }
 
     /// Cuts blocks in two at a key and joins them again. Each part knows what it knew before, and nothing else.
     fn cut_and_join(blocks: &mut Blocks, cut: u16) {
         let known = |blocks: &Blocks, key: &Bytes| blocks.find(key).map(|block| block.get(key).cloned());
-        let keys: Vec<Bytes> = (0..KEYS).step_by(97).chain([cut]).map(key).collect();
+        let keys: Vec<Bytes> = (0..KEYS).step_by(19).chain([cut]).map(key).collect();
         let before: Vec<_> = keys.iter().map(|key| known(blocks, key)).collect();
         let upper = blocks.split_off(&key(cut));
         for (at, before) in keys.iter().zip(&before) {
@@ -376,23 +352,68 @@ mod tests {
         assert!(keys.iter().map(|key| known(blocks, key)).eq(before));
     }
 
+    /// What [`Blocks::known_until`] says, found by a look at each block.
+    fn known_one_by_one(blocks: &Blocks, low: &Bytes, high: &Bytes) -> Bytes {
+        let mut known = low.clone();
+        while let Some(block) = blocks.find(&known).filter(|_| known < *high) {
+            known = block.high().clone();
+        }
+        if low < high { known.min(high.clone()) } else { high.clone() }
+    }
+
+    /// The keys from `low` on and below `high` that have rows, found by a look at each key.
+    fn keys_one_by_one(blocks: &Blocks, low: &Bytes, high: &Bytes) -> Vec<Bytes> {
+        let has_row = |key: &Bytes| blocks.find(key).and_then(|block| block.get(key)).is_some();
+        (0..KEYS).map(key).filter(|key| key >= low && key < high && has_row(key)).collect()
+    }
+
+    /// A view of known keys shows all rows once. If it passes over keys, it shows none of theirs.
+    fn look_at_view(blocks: &Blocks, low: &Bytes, high: &Bytes, sought: &Bytes) {
+        let mut view = View::new(blocks.clone(), low, high);
+        let (mut shown, mut expected) = (Vec::new(), None);
+        while let Some(rows) = view.next_rows() {
+            shown.extend(rows.iter().map(|(key, _)| key.clone()));
+            if expected.is_none() {
+                let rest = view.reached().max(sought).clone();
+                let first = keys_one_by_one(blocks, low, view.reached());
+                expected = Some([first, keys_one_by_one(blocks, &rest, high)].concat());
+                view.seek(sought.clone());
+            }
+        }
+        assert_eq!(Some(shown), expected, "from {low:?} to {high:?} by way of {sought:?}");
+    }
+
     proptest! {
         #[test]
-        fn each_chunk_knows_its_first_key_its_gaps_and_its_bytes(changes in vec((0..10_u8, 0..KEYS, 1..8_u16), 1..3_000)) {
+        fn chunks_know_their_gaps_and_bytes_and_views_show_each_row(
+            changes in vec((0..20_u8, 0..KEYS, 1..8_u16), 1..600),
+            sought in 0..KEYS,
+        ) {
             let mut blocks = Blocks::default();
             for (kind, low, length) in changes {
                 change(&mut blocks, kind, low, length);
             }
-            for chunk in blocks.chunks.iter() {
-                let pairs = chunk.of.blocks.windows(2);
-                let gaps = pairs.filter(|pair| *pair[0].of.high() < pair[1].low).count();
-                prop_assert_eq!(chunk.of.gaps, gaps);
-                let bytes = chunk.of.blocks.iter().map(|block| block.of.bytes()).sum::<usize>();
-                prop_assert_eq!(chunk.of.bytes, bytes);
-                prop_assert_eq!(&chunk.low, &chunk.of.blocks[0].low);
+            let mut before: Option<&Bytes> = None;
+            for ChunkEntry { low, is_whole, chunk } in blocks.chunks.iter() {
+                let pairs = chunk.blocks.windows(2);
+                let gaps = pairs.filter(|pair| *pair[0].block.high() < pair[1].low).count();
+                prop_assert_eq!(chunk.gaps, gaps);
+                let bytes = chunk.blocks.iter().map(|entry| entry.block.bytes()).sum::<usize>();
+                prop_assert_eq!(chunk.bytes, bytes);
+                prop_assert_eq!(low, &chunk.blocks[0].low);
+                prop_assert_eq!(*is_whole, before == Some(low) && gaps == 0);
+                before = Some(chunk.high());
             }
-            let all = blocks.chunks.iter().flat_map(|chunk| &chunk.of.blocks);
-            prop_assert_eq!(blocks.bytes(), all.map(|block| block.of.bytes()).sum::<usize>());
+            let all = || blocks.chunks.iter().flat_map(|entry| &entry.chunk.blocks);
+            prop_assert_eq!(blocks.bytes(), all().map(|entry| entry.block.bytes()).sum::<usize>());
+            let ends = (0..=KEYS).step_by(19).map(key);
+            for (low, high) in ends.clone().flat_map(|low| ends.clone().map(move |high| (low.clone(), high))) {
+                let known = known_one_by_one(&blocks, &low, &high);
+                prop_assert_eq!(blocks.known_until(&low, &high), &known);
+                if low < known {
+                    look_at_view(&blocks, &low, &known, &key(sought));
+                }
+            }
         }
     }
 }

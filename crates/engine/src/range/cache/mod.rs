@@ -11,6 +11,7 @@
 mod block;
 mod blocks;
 mod budget;
+mod chunk;
 mod core;
 #[cfg(test)]
 mod model;
