@@ -52,8 +52,8 @@ impl Chunk {
         }
         let head = head(rest);
         let below = self.blocks.partition_point(|entry| entry.head < head);
-        let is_begun = |entry: &BlockEntry| entry.head == head && entry.low <= key;
-        below + self.blocks[below..].iter().take_while(|entry| is_begun(entry)).count()
+        let same = self.blocks[below..].partition_point(|entry| entry.head == head);
+        below + self.blocks[below..below + same].partition_point(|entry| entry.low <= key)
     }
 
     /// Where the interval of its last block ends.
