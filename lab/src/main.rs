@@ -14,7 +14,7 @@
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!
-//! The first ten drive the real program from outside, and share [`mod@bench`]; the last two need only the pure crate
+//! All but the last two drive the real program from outside, and share [`mod@bench`]; the last two need only the pure crate
 //! `map`.
 
 #![expect(

@@ -53,12 +53,11 @@ pub(crate) const SCAN_ROWS_BY_CLOCK: usize = 64;
 // ---- The cache of rows ----
 
 /// A block of the cache with so many rows, or so many bytes, is cut in two. A change of a row copies the list of the
-/// block's rows if a scan holds it.
-pub(crate) const CACHED_BLOCK_ROWS: usize = 64;
+/// block's rows if a scan holds it. Unit tests have small blocks and chunks, so that a few hundred keys fill many.
+pub(crate) const CACHED_BLOCK_ROWS: usize = if cfg!(test) { 8 } else { 64 };
 /// See [`CACHED_BLOCK_ROWS`].
 pub(crate) const CACHED_BLOCK_BYTES: usize = 32 << 10;
-/// Blocks in one chunk. A change of a row copies the list of the chunk's blocks if a scan holds it. Unit tests have small
-/// chunks, so that a few hundred keys fill many.
+/// Blocks in one chunk. A change of a row copies the list of the chunk's blocks if a scan holds it.
 pub(crate) const CACHED_CHUNK_BLOCKS: usize = if cfg!(test) { 8 } else { 256 };
 /// A fill hands over what it has read after so many rows or bytes, and needs memory for no more.
 pub(crate) const FILL_PIECE_ROWS: usize = 256;

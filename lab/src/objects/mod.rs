@@ -7,6 +7,8 @@
 //! turn before it read.
 //!
 //! With several numbers of names the servers start afresh for each. So it is seen what a listing costs as a bucket grows.
+//! When the servers of one number of names have ended, it measures how long reads take of as much memory as the server
+//! of objects held after the rounds.
 //! At the end one large object goes up and comes down, beside a bare copy of the same bytes with the same checksums, and
 //! many large objects go up at once.
 //!
@@ -14,6 +16,7 @@
 //! not known, so the times of its answers are printed. It takes its turns in the same rounds. A peer whose listings have no
 //! pages answers with all names; its figure is then one of more names.
 
+mod memory;
 mod operation;
 mod stream;
 mod uploads;
@@ -89,6 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             }
         }
         print(names, &runs);
+        let held = servers.objects.resident_bytes()?;
         if arguments.peer.is_some() {
             print_peer(&runs);
         }
@@ -98,14 +102,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         if arguments.uploads > 0 {
             uploads::measure(&servers.objects, arguments.uploads, arguments.upload_mib << 20)?;
         }
-        let [tables, objects] = [&servers.tables, &servers.objects].map(Server::peak_bytes);
-        println!(
-            "memory at its highest: {} MiB with tables, {} MiB with objects",
-            mib(tables?),
-            mib(objects?)
-        );
+        let (tables, objects) = (servers.tables.peak_bytes()?, servers.objects.peak_bytes()?);
+        println!("memory at its highest: {} MiB with tables, {} MiB with objects", mib(tables), mib(objects));
         servers.tables.stop()?;
         servers.objects.stop()?;
+        memory::measure(held);
     }
     Ok(())
 }

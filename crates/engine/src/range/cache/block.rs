@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use bytes::{Bytes, BytesMut};
 
+use super::heads::Heads;
 use crate::limits::{CACHED_BLOCK_BYTES, CACHED_BLOCK_ROWS};
 
 /// A row: key and value.
 pub(in crate::range) type Row = (Bytes, Bytes);
 
-/// What a block takes in memory beside its keys and values: the block itself, and its entry in a chunk.
-const BLOCK_OVERHEAD: usize = 256;
-/// What a row takes in memory beside its key and value.
-const ROW_OVERHEAD: usize = 2 * size_of::<Bytes>();
+/// What a block takes in memory beside its keys and values: the block itself, and its entry in a chunk with a head and a
+/// copy of its first key.
+const BLOCK_OVERHEAD: usize = 320;
+/// What a row takes in memory beside its key and value: where these are, and its head.
+const ROW_OVERHEAD: usize = size_of::<Row>() + size_of::<u64>();
 /// How often a block that is used outlives the search for a block to evict.
 const LIVES_MAX: u8 = 3;
 
@@ -26,6 +28,8 @@ pub(super) struct Block {
     high: Bytes,
     /// Ascending.
     rows: Vec<Row>,
+    /// The heads of the rows' keys.
+    heads: Heads,
     /// About how many bytes it takes.
     bytes: usize,
     /// How many more searches for a block to evict it outlives. A block that was never read outlives none.
@@ -38,6 +42,7 @@ impl Clone for Block {
             low: self.low.clone(),
             high: self.high.clone(),
             rows: self.rows.clone(),
+            heads: self.heads.clone(),
             bytes: self.bytes,
             lives: AtomicU8::new(self.lives.load(Ordering::Relaxed)),
         }
@@ -47,7 +52,8 @@ impl Clone for Block {
 impl Block {
     /// A block that knows `rows` to be all rows between `low` and `high`. It copies them into memory of its own.
     pub(super) fn new(low: Bytes, high: Bytes, rows: Vec<Row>) -> Self {
-        let mut block = Self { low, high, rows, bytes: 0, lives: AtomicU8::new(0) };
+        debug_assert!(rows.is_sorted_by(|(one, _), (next, _)| one < next), "the rows of a block ascend");
+        let mut block = Self { low, high, rows, heads: Heads::default(), bytes: 0, lives: AtomicU8::new(0) };
         block.pack();
         block
     }
@@ -73,7 +79,7 @@ impl Block {
 
     /// The value of a key that lies in the interval.
     pub(super) fn get(&self, key: &[u8]) -> Option<&Bytes> {
-        self.rows.get(self.before(key)).filter(|(found, _)| found == key).map(|(_, value)| value)
+        self.search(key).ok().map(|at| &self.rows[at].1)
     }
 
     /// Notes that it was read.
@@ -97,13 +103,17 @@ impl Block {
 
     /// Sets or removes the row of a key that lies in the interval.
     pub(super) fn set(&mut self, key: &Bytes, value: Option<&Bytes>) {
-        let at = self.before(key);
-        let is_there = self.rows.get(at).is_some_and(|(found, _)| found == key);
-        match (value, is_there) {
-            (Some(value), true) => self.rows[at].1 = value.clone(),
-            (Some(value), false) => self.rows.insert(at, (key.clone(), value.clone())),
-            (None, true) => drop(self.rows.remove(at)),
-            (None, false) => return,
+        match (value, self.search(key)) {
+            (Some(value), Ok(at)) => self.rows[at].1 = value.clone(),
+            (Some(value), Err(at)) => {
+                self.rows.insert(at, (key.clone(), value.clone()));
+                self.heads.insert(at, |index| &self.rows[index].0);
+            }
+            (None, Ok(at)) => {
+                self.rows.remove(at);
+                self.heads.remove(at);
+            }
+            (None, Err(_)) => return,
         }
         // The old value still takes its part of the memory that the block shares.
         self.bytes += value.map_or(0, |value| key.len() + value.len() + ROW_OVERHEAD);
@@ -116,8 +126,11 @@ impl Block {
     pub(super) fn append(&mut self, next: &Self) {
         debug_assert_eq!(self.high, next.low, "only neighbours are joined");
         self.high = next.high.clone();
-        self.rows.extend(next.rows.iter().cloned());
-        self.bytes += next.bytes - BLOCK_OVERHEAD.min(next.bytes);
+        for row in &next.rows {
+            self.rows.push(row.clone());
+            self.heads.insert(self.rows.len() - 1, |index| &self.rows[index].0);
+        }
+        self.bytes += next.bytes.saturating_sub(BLOCK_OVERHEAD);
     }
 
     /// Cuts off the upper half of its rows, and returns it as a block; `None` if it has too few.
@@ -135,7 +148,8 @@ impl Block {
         upper
     }
 
-    /// Moves everything into one piece of memory: first the keys, so that a search among them finds them close together.
+    /// Moves everything into one piece of memory: first the keys, so that a search among them finds them close together. Makes
+    /// the heads again.
     fn pack(&mut self) {
         let bounds = self.low.len() + self.high.len();
         let mut memory = BytesMut::with_capacity(self.content() + bounds);
@@ -149,6 +163,7 @@ impl Block {
         self.rows.iter_mut().for_each(|(key, _)| *key = memory.split_to(key.len()));
         self.rows.iter_mut().for_each(|(_, value)| *value = memory.split_to(value.len()));
         self.rows.shrink_to_fit();
+        self.heads = Heads::of(self.rows.len(), |index| &self.rows[index].0);
         self.bytes = self.least_bytes();
     }
 
@@ -163,6 +178,26 @@ impl Block {
 
     /// How many rows come before `key`.
     fn before(&self, key: &[u8]) -> usize {
-        self.rows.partition_point(|(found, _)| found.as_ref() < key)
+        self.search(key).unwrap_or_else(|before| before)
+    }
+
+    /// The number of the row of `key`, or else the number that it would get.
+    fn search(&self, key: &[u8]) -> Result<usize, usize> {
+        self.heads.search(key, |index| &self.rows[index].0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_are_joined_take_less_by_the_overhead_of_one() {
+        let key = |number: u8| Bytes::from(vec![number]);
+        let row = |number| vec![(key(number), Bytes::from_static(b"value"))];
+        let mut joined = Block::new(key(1), key(2), row(1));
+        joined.append(&Block::new(key(2), key(3), row(2)));
+        let bounds_kept = key(2).len() + key(2).len();
+        assert_eq!(joined.bytes(), joined.least_bytes() + bounds_kept);
     }
 }

@@ -13,6 +13,7 @@ mod blocks;
 mod budget;
 mod chunk;
 mod core;
+mod heads;
 #[cfg(test)]
 mod model;
 mod unsorted;
