@@ -31,6 +31,7 @@
 //! | one process refused, in a way that is not tried again | [`Fault::AccessLost`]; its ranges are given to others |
 //! | one write refused, in a way that is not tried again | [`Fault::WriteDenied`] |
 //! | **control** two managers | [`Fault::TwoManagers`] |
+//! | manager that takes a living process for dead | [`Fault::WrongSuspicion`] |
 //! | manager dead for long | [`Fault::ManagerDead`], for up to the whole run |
 //! | stale map at a front end | [`Fault::StaleMap`] |
 //! | restart in the middle of a change | [`Fault::CrashMidChange`] |
@@ -126,11 +127,13 @@ pub enum Fault {
     CancelledRequest,
     /// A request arrives twice, with the same request id.
     DuplicateRequest,
+    /// A manager gives the ranges of processes that work to others.
+    WrongSuspicion,
 }
 
 impl Fault {
     /// All switches, in the order of the table.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::Crash,
         Self::CrashLoop,
         Self::Pause,
@@ -166,6 +169,7 @@ impl Fault {
         Self::SlowBody,
         Self::CancelledRequest,
         Self::DuplicateRequest,
+        Self::WrongSuspicion,
     ];
 
     fn index(self) -> usize {
@@ -236,6 +240,7 @@ impl Weather {
         let mut denied = chance.dice("writes denied");
         let mut lives = chance.dice("two lives");
         let mut scans = chance.dice("slow scans");
+        let mut suspicions = chance.dice("wrong suspicions");
         let switches = Fault::ALL.map(|fault| {
             let dice = match fault {
                 Fault::MisdirectedRead => &mut misdirected,
@@ -243,6 +248,7 @@ impl Weather {
                 Fault::WriteDenied => &mut denied,
                 Fault::TwoLives => &mut lives,
                 Fault::SlowScan => &mut scans,
+                Fault::WrongSuspicion => &mut suspicions,
                 _ => &mut dice,
             };
             let (on_share, shares) = match fault {

@@ -2,7 +2,8 @@
 //! server holds, and splits, merges and moves ranges at random.
 //!
 //! Each process could be the manager. The first one that is up is the manager; with [`Fault::TwoManagers`] a second
-//! one believes that it is the manager too. A manager does one thing at a time, in a task of its own. If its process
+//! one believes that it is the manager too. With [`Fault::WrongSuspicion`] a manager also takes the ranges of processes
+//! that work. A manager does one thing at a time, in a task of its own. If its process
 //! crashes, or the process that it waits for crashes, the task is dropped where it is.
 
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ const ELECTED_AFTER: Duration = Duration::from_secs(1);
 const SCANNED_WITHIN: Duration = Duration::from_secs(2);
 /// With this many ranges nothing is split any more.
 const RANGES_MAX: usize = 6;
+/// While managers suspect wrongly: how many of their turns take the ranges of a process that may well work.
+const SUSPICION_SHARE: f64 = 0.2;
 /// How many of the splits are within a bucket, in runs whose scans are held up.
 const WITHIN_BUCKET_SHARE: f64 = 0.8;
 
@@ -89,6 +92,9 @@ impl World {
         let silent = |entry: &&RangeEntry| entry.online && self.is_silent(entry.place.server);
         if let Some(entry) = map.entries().iter().find(silent) {
             return Some(Job::TakeOver(entry.place.server));
+        }
+        if self.weather().rages(Fault::WrongSuspicion) && dice.happens(SUSPICION_SHARE) {
+            return Some(Job::TakeOver(dice.pick(map.entries()).place.server));
         }
         let broken_off = |entry: &RangeEntry| entry.intent.is_some();
         let unheld = |entry: &RangeEntry| entry.online && !self.holds(entry.place.server, entry.id);

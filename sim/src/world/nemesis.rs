@@ -107,7 +107,9 @@ impl World {
             }
             // With one process and no real manager, no second process could be a manager.
             Fault::TwoManagers if self.processes() == 1 && self.0.size.planner.is_none() => {}
-            Fault::TwoManagers | Fault::ManagerDead | Fault::StaleMap => {
+            // With one process, there is no other that could have its ranges.
+            Fault::WrongSuspicion if self.processes() == 1 => {}
+            Fault::TwoManagers | Fault::ManagerDead | Fault::StaleMap | Fault::WrongSuspicion => {
                 self.weather().set_raging(fault, true);
                 let ms = dice.spread(1_000.0, 60_000.0);
                 self.while_stormy_for(Duration::from_millis(ms as u64)).await;
