@@ -233,24 +233,20 @@ impl Weather {
     pub fn of(chance: Chance) -> Self {
         let mut dice = chance.dice("weather");
         let faultless = dice.happens(FAULTLESS_SHARE);
-        // These switches were added later. They have generators of their own, so that the other switches of each seed stay
-        // as they were.
-        let mut misdirected = chance.dice("misdirected reads");
-        let mut access = chance.dice("access lost");
-        let mut denied = chance.dice("writes denied");
-        let mut lives = chance.dice("two lives");
-        let mut scans = chance.dice("slow scans");
-        let mut suspicions = chance.dice("wrong suspicions");
         let switches = Fault::ALL.map(|fault| {
-            let dice = match fault {
-                Fault::MisdirectedRead => &mut misdirected,
-                Fault::AccessLost => &mut access,
-                Fault::WriteDenied => &mut denied,
-                Fault::TwoLives => &mut lives,
-                Fault::SlowScan => &mut scans,
-                Fault::WrongSuspicion => &mut suspicions,
-                _ => &mut dice,
+            // Some switches were added later. They have generators of their own, so that the other switches of each seed
+            // stay as they were.
+            let own = match fault {
+                Fault::MisdirectedRead => Some("misdirected reads"),
+                Fault::AccessLost => Some("access lost"),
+                Fault::WriteDenied => Some("writes denied"),
+                Fault::TwoLives => Some("two lives"),
+                Fault::SlowScan => Some("slow scans"),
+                Fault::WrongSuspicion => Some("wrong suspicions"),
+                _ => None,
             };
+            let mut own = own.map(|name| chance.dice(name));
+            let dice = own.as_mut().unwrap_or(&mut dice);
             let (on_share, shares) = match fault {
                 Fault::SlowScan => (SLOW_SCAN_ON_SHARE, SLOW_SCAN_SHARES),
                 Fault::WriteDenied => (WRITE_DENIED_ON_SHARE, WRITE_DENIED_SHARES),

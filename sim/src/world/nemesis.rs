@@ -107,7 +107,7 @@ impl World {
             }
             // With one process and no real manager, no second process could be a manager.
             Fault::TwoManagers if self.processes() == 1 && self.0.size.planner.is_none() => {}
-            // With one process, there is no other that could have its ranges.
+            // No other process could take the ranges of a single one.
             Fault::WrongSuspicion if self.processes() == 1 => {}
             Fault::TwoManagers | Fault::ManagerDead | Fault::StaleMap | Fault::WrongSuspicion => {
                 self.weather().set_raging(fault, true);
