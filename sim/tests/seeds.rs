@@ -60,6 +60,10 @@ const KEPT: &[(u64, &str)] = &[
          objects: a page took two ranges for one, because the map was behind, and showed half of a move",
     ),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
+    (
+        627,
+        "a move was undone while it waited for a target that had died, and its range took no writes any more",
+    ),
 ];
 
 /// Front ends that hear of no new maps for up to a minute: what moved away is found all the same, and no

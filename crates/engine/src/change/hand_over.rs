@@ -61,8 +61,11 @@ pub(crate) async fn hand_over(
     Ok(Changed { map_version: map.version(), ranges: vec![range], held_for })
 }
 
-/// Undoes a move that was broken off. Nothing else is to be done: the database is one, and the server that the map
-/// names opens it next. If that server still holds the range, perhaps without its database, it holds the next generation now.
+/// Undoes a move that was broken off. The database is one, and the server that the map names opens it next. If that
+/// server still holds the range, perhaps without its database, it holds the next generation now.
+///
+/// The move itself may still wait here for a target that has died. If it has sealed the range, the range is let go,
+/// and is opened like one that nobody serves. If it has not, [`release`] finds the later generation, and gives up.
 pub(crate) async fn undo_broken_off(
     maps: &Maps,
     server: &PartitionServer,
@@ -71,6 +74,7 @@ pub(crate) async fn undo_broken_off(
     let published = intent::publish_undone(maps, begun).await;
     let map = published.map_err(|why| why.of(begun.id))?;
     renumber(server, begun, &map);
+    server.drop_sealed(begun.id);
     server.after(Step::UndoPublished, begun.id).await;
     Ok(())
 }
@@ -109,6 +113,11 @@ async fn release(source: &PartitionServer, begun: &RangeEntry) -> Result<HandOve
     let (epoch, warm) = (range.epoch()?, WarmRows::of(std::slice::from_ref(&range)));
     // The target may have opened it by the time that something fails.
     frozen.seal();
+    // If the move was undone before the seal, nobody lets the range go: it has to go on.
+    if range.generation() != begun.generation {
+        frozen.unseal();
+        return Err(StepError::UndoneElsewhere);
+    }
     source.after(Step::Saved, begun.id).await;
     let high_water = range.inheritance().high_water;
     Ok(HandOver { range, frozen, warm, epoch, high_water })

@@ -1,9 +1,11 @@
-//! The gate before a range's writes. It is open; or held, while the range changes hands; or gone, once the range
-//! is served elsewhere.
+//! The gate before a range's writes. It is open; or held, while the range changes hands; or sealed, once another
+//! server may have opened the database; or gone, once the range is served elsewhere.
 //!
 //! ```text
-//!   Open  --freeze-->  Held  --drop-->  Open        the change was given up before it counted
-//!                      Held  --pass_on--> Gone      the range is elsewhere: ask there
+//!   Open  --freeze-->  Held  --drop--> Open         the change was given up before it counted
+//!                      Held  --seal--> Sealed       the range must not go on with this database
+//!                                      Sealed  --open-->  Open      it has opened its database again
+//!                      Held or         Sealed  --pass_on--> Gone    the range is elsewhere: ask there
 //! ```
 //!
 //! A write gets two things at the gate. It keeps its *entry* until its rows are in the log, or until it is
@@ -36,7 +38,15 @@ const ALL: u32 = WRITES_IN_FLIGHT_MAX as u32;
 enum Passage {
     Open,
     Held,
+    Sealed,
     Gone,
+}
+
+impl Passage {
+    /// Whether writes wait, because it is not yet known where they go.
+    const fn waits(self) -> bool {
+        matches!(self, Self::Held | Self::Sealed)
+    }
 }
 
 /// Why a write was turned away. It has not entered the engine.
@@ -73,13 +83,12 @@ pub(crate) struct Admitted {
 }
 
 /// A held gate, with no write on its way to the log any more. Dropping it opens the gate again, unless it
-/// was [`Frozen::seal`]ed.
+/// was [`Frozen::seal`]ed or the gate is gone.
 #[derive(Debug)]
 pub(crate) struct Frozen {
     gate: Arc<Gate>,
     _entries: OwnedSemaphorePermit,
     since: Instant,
-    sealed: bool,
 }
 
 impl Gate {
@@ -110,7 +119,7 @@ impl Gate {
                     }
                     None => {}
                 },
-                Passage::Held => {
+                Passage::Held | Passage::Sealed => {
                     let until = *until.get_or_insert_with(|| deadline.min(Instant::now() + HELD_FOR_MAX));
                     self.wait_held(bytes, until).await?;
                 }
@@ -126,7 +135,7 @@ impl Gate {
     async fn wait_held(&self, bytes: u64, until: Instant) -> Result<(), TurnedAway> {
         let _held = Held::begin(self, bytes)?;
         let mut passage = self.passage.subscribe();
-        let released = timeout_at(until, passage.wait_for(|passage| *passage != Passage::Held)).await.is_ok();
+        let released = timeout_at(until, passage.wait_for(|&passage| !passage.waits())).await.is_ok();
         let why = "the range is changing hands, which took longer than a write is held";
         released.then_some(()).ok_or(TurnedAway::Busy(why))
     }
@@ -136,11 +145,9 @@ impl Gate {
         let since = Instant::now();
         self.passage.send_replace(Passage::Held);
         match timeout(within, Arc::clone(&self.entries).acquire_many_owned(ALL)).await {
-            Ok(Ok(entries)) => {
-                Some(Frozen { gate: Arc::clone(self), _entries: entries, since, sealed: false })
-            }
+            Ok(Ok(entries)) => Some(Frozen { gate: Arc::clone(self), _entries: entries, since }),
             _ => {
-                self.reopen();
+                self.turn(Passage::Held, Passage::Open);
                 None
             }
         }
@@ -148,7 +155,12 @@ impl Gate {
 
     /// Whether new writes are held.
     pub(crate) fn is_held(&self) -> bool {
-        *self.passage.borrow() == Passage::Held
+        self.passage.borrow().waits()
+    }
+
+    /// Whether new writes are held, and the range must not go on with the database that it has.
+    pub(crate) fn is_sealed(&self) -> bool {
+        *self.passage.borrow() == Passage::Sealed
     }
 
     /// Turns every write away from now on, also those that are held.
@@ -167,13 +179,13 @@ impl Gate {
         timeout(within, all).await.is_ok()
     }
 
-    fn reopen(&self) {
+    fn turn(&self, from: Passage, to: Passage) {
         self.passage.send_if_modified(|passage| {
-            let held = *passage == Passage::Held;
-            if held {
-                *passage = Passage::Open;
+            let turns = *passage == from;
+            if turns {
+                *passage = to;
             }
-            held
+            turns
         });
     }
 }
@@ -188,27 +200,29 @@ impl Frozen {
     /// From here on only [`Frozen::pass_on`] and [`Frozen::open`] end the freeze. Dropping it leaves
     /// the range held, because its database has changed, and the range must not be served as it was before.
     pub(crate) fn seal(&mut self) {
-        self.sealed = true;
+        self.gate.turn(Passage::Held, Passage::Sealed);
+    }
+
+    /// Takes the seal back: nobody was told yet that the range may be opened elsewhere.
+    pub(crate) fn unseal(&mut self) {
+        self.gate.turn(Passage::Sealed, Passage::Held);
     }
 
     /// The range is served elsewhere now, and the held writes may go there. Returns how long the gate was held.
-    pub(crate) fn pass_on(mut self) -> Duration {
-        self.sealed = true;
+    pub(crate) fn pass_on(self) -> Duration {
         self.gate.close();
         self.since.elapsed()
     }
 
     /// Ends the freeze: the range is served here as before.
     pub(crate) fn open(mut self) {
-        self.sealed = false;
+        self.unseal();
     }
 }
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        if !self.sealed {
-            self.gate.reopen();
-        }
+        self.gate.turn(Passage::Held, Passage::Open);
     }
 }
 

@@ -107,6 +107,17 @@ impl Range {
         self.change_state(State::Gone { last });
     }
 
+    /// Whether its freeze is sealed: it must not be served with the database that it has.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.gate.is_sealed()
+    }
+
+    /// Answers nothing any more. Writes that are held go to the server that the map names.
+    pub(crate) fn turn_away(&self) {
+        self.let_go();
+        self.gate.close();
+    }
+
     /// Ends a range that was handed over: closes its database without saving anything.
     pub(crate) async fn end(&self) {
         let opening = match &*self.state.read() {

@@ -124,11 +124,16 @@ impl World {
 
     /// Begins a split that stands still after the step until the test lets it go. Its task returns whether it failed.
     async fn split_held_after(&self, step: Step) -> JoinHandle<bool> {
+        self.held_after(Kind::Split, step).await
+    }
+
+    /// The same for another kind of change.
+    async fn held_after(&self, kind: Kind, step: Step) -> JoinHandle<bool> {
         *self.crash.hold.lock().unwrap() = Some(step);
-        let (node, change) = (self.node.clone(), self.change(Kind::Split));
-        let split = tokio::spawn(async move { node.executor().carry_out(&change).await.is_err() });
+        let (node, change) = (self.node.clone(), self.change(kind));
+        let changing = tokio::spawn(async move { node.executor().carry_out(&change).await.is_err() });
         sleep(Duration::from_secs(1)).await;
-        split
+        changing
     }
 
     /// A second manager of the same servers. It takes each change under way for one that was broken off.
@@ -488,6 +493,29 @@ async fn a_late_undo_leaves_the_next_change_alone() {
 }
 
 /// This also holds if a merge had to move a range first, which holds writes twice.
+/// A move may wait for a target that has died, and is undone meanwhile. Its range must not wait with it.
+#[tokio::test(start_paused = true)]
+async fn a_move_that_is_undone_while_it_waits_does_not_hold_its_range() {
+    for (step, is_sealed) in
+        [(Step::Begun, false), (Step::Frozen, false), (Step::Saved, true), (Step::Taken, true)]
+    {
+        let world = World::prepared_for(Kind::Move).await;
+        let moving = world.held_after(Kind::Move, step).await;
+        world.another_manager().await;
+        if !is_sealed {
+            world.crash.let_go.notify_one();
+        }
+        let mut acknowledged = world.put_in_each_partition("while it waits").await;
+        if is_sealed {
+            world.crash.let_go.notify_one();
+        }
+        assert!(moving.await.unwrap(), "{step:?}: the move was undone");
+        acknowledged.extend(world.put_in_each_partition("after it").await);
+        world.carry_out(Kind::Move).await.unwrap_or_else(|why| panic!("{step:?}: then a move: {why}"));
+        world.check_before_and_after_a_crash(&acknowledged, &format!("{step:?}")).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_change_tells_how_long_writes_were_held() {
     let held = [
