@@ -2,7 +2,7 @@
 //! something.
 
 use rangehold_sim::faults::{Fault, Weather};
-use rangehold_sim::run::{run, run_of};
+use rangehold_sim::run::{run, run_long, run_of};
 use rangehold_sim::world::Size;
 
 #[test]
@@ -66,6 +66,14 @@ const KEPT: &[(u64, &str)] = &[
     ),
 ];
 
+/// The same for long runs.
+const KEPT_LONG: &[(u64, &str)] = &[
+    (
+        52,
+        "a ledger of more than three thousand rows was expected within a minute, with the budgets of the cloud",
+    ),
+];
+
 /// Front ends that hear of no new maps for up to a minute: what moved away is found all the same, and no
 /// client sees an error.
 #[test]
@@ -90,5 +98,12 @@ fn a_run_has_enough_requests_whatever_befalls_it() {
 fn seeds_that_found_something_pass() {
     for (seed, found) in KEPT {
         assert_eq!(run(*seed, false).findings, Vec::<String>::new(), "seed {seed}: {found}");
+    }
+}
+
+#[test]
+fn long_seeds_that_found_something_pass() {
+    for (seed, found) in KEPT_LONG {
+        assert_eq!(run_long(*seed, false).findings, Vec::<String>::new(), "long seed {seed}: {found}");
     }
 }

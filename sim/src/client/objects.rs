@@ -112,23 +112,20 @@ pub fn delete_folder(bucket: &str, name: &str) -> Request {
     request("DELETE", format!("/storage/v1/b/{bucket}/folders/{}", percent_encoded(name)))
 }
 
-/// Asks for all names that begin with `prefix`, up to 1,000.
-pub fn list_names(bucket: &str, prefix: &str) -> Request {
-    request(
-        "GET",
-        format!(
-            "/storage/v1/b/{bucket}/o?fields=items/name,nextPageToken&prefix={}",
-            percent_encoded(prefix)
-        ),
-    )
+/// Asks for a page of names that begin with `prefix`, up to 1,000.
+pub fn list_names(bucket: &str, prefix: &str, token: Option<&str>) -> Request {
+    let prefix = percent_encoded(prefix);
+    let token = token.map(|token| format!("&pageToken={}", percent_encoded(token))).unwrap_or_default();
+    let target = format!("/storage/v1/b/{bucket}/o?fields=items/name,nextPageToken&prefix={prefix}{token}");
+    request("GET", target)
 }
 
-/// The names in a reply to [`list_names`]; `None` if it has not all of them.
-pub fn names_in(reply: &Reply) -> Option<Vec<String>> {
+/// The names in a reply to [`list_names`], and the token of the next page.
+pub fn names_in(reply: &Reply) -> Option<(Vec<String>, Option<String>)> {
     let json: Json = serde_json::from_str(&reply.body).ok().filter(|_| reply.status == 200)?;
     let items = json["items"].as_array().map_or(&[][..], Vec::as_slice);
-    let names = items.iter().map(|item| item["name"].as_str().map(str::to_owned)).collect();
-    if json["nextPageToken"].is_null() { names } else { None }
+    let names = items.iter().map(|item| item["name"].as_str().map(str::to_owned)).collect::<Option<_>>()?;
+    Some((names, json["nextPageToken"].as_str().map(str::to_owned)))
 }
 
 /// Deletes a bucket, which must be empty.

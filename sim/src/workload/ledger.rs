@@ -117,9 +117,10 @@ impl Ledger {
         }
     }
 
-    /// Reads all of it, however long it takes, and judges it.
+    /// Reads all of it, as long as pages come, and judges it. With the budgets of the cloud each page has few rows, so a
+    /// large ledger takes minutes.
     pub async fn read_all(&self, client: &mut Client) {
-        let until = client.world().now() + IN_THE_END;
+        let mut until = client.world().now() + IN_THE_END;
         let (mut found, mut token) = (Vec::new(), None::<String>);
         let before = self.known().batches.clone();
         loop {
@@ -128,6 +129,7 @@ impl Ledger {
             {
                 found.extend(page.entities);
                 token = page.next;
+                until = client.world().now() + IN_THE_END;
                 if token.is_none() {
                     return self.judge(client.world(), &before, None, &found);
                 }

@@ -96,9 +96,7 @@ impl Folders {
 
     /// Notes what lies in a folder that was taken away by a rename which began then.
     async fn look_into(&self, client: &mut Client, folder: &str, begun: Duration) {
-        if let Ok(reply) = client.ask(list_names(BUCKET, folder)).await.answer
-            && let Some(names) = names_in(&reply)
-        {
+        if let Some(names) = all_names(client, folder).await {
             let lay = names.iter().map(|name| last(name).to_owned()).collect();
             self.known().taken.insert(folder.to_owned(), (begun, lay));
         }
@@ -107,8 +105,8 @@ impl Folders {
     /// Lists all names again and again until `end`: a rename that is under way is shown whole or not at all.
     pub async fn watch(self: Arc<Self>, mut client: Client, end: Duration, think: (u64, u64)) {
         while client.world().now() < end {
-            if let Ok(reply) = client.ask(list_names(BUCKET, "")).await.answer
-                && let Some(names) = names_in(&reply)
+            if let Ok(reply) = client.ask(list_names(BUCKET, "", None)).await.answer
+                && let Some((names, _)) = names_in(&reply)
             {
                 let different: BTreeSet<&str> = names.iter().map(|name| last(name)).collect();
                 if different.len() < names.len() {
@@ -123,11 +121,7 @@ impl Folders {
     pub async fn check(&self, client: &mut Client) {
         let world = client.world().clone();
         let cell = tokio::sync::Mutex::new(&mut *client);
-        let names = until_some(IN_THE_END, || async {
-            let mut client = cell.lock().await;
-            let answer = client.ask(list_names(BUCKET, "")).await.answer;
-            answer.ok().and_then(|reply| names_in(&reply))
-        });
+        let names = until_some(IN_THE_END, || async { all_names(*cell.lock().await, "").await });
         let Some(names) = names.await else {
             return world.found(format_args!("the bucket {BUCKET} cannot be listed when all is calm"));
         };
@@ -174,6 +168,21 @@ impl Folders {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The names that begin with `prefix`, page by page; `None` if a page was not told. Call it when nothing that it shows is
+/// renamed any more.
+async fn all_names(client: &mut Client, prefix: &str) -> Option<Vec<String>> {
+    let (mut all, mut token) = (Vec::new(), None::<String>);
+    loop {
+        let answer = client.ask(list_names(BUCKET, prefix, token.as_deref())).await.answer;
+        let (names, next) = names_in(&answer.ok()?)?;
+        all.extend(names);
+        token = next;
+        if token.is_none() {
+            return Some(all);
+        }
     }
 }
 

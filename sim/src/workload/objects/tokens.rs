@@ -99,12 +99,12 @@ impl Tokens {
         }
     }
 
-    /// Lists the bucket and judges the page; `None` without a page.
+    /// Lists the bucket and judges the page; `None` without a page that shows all of it.
     async fn look(&self, client: &mut Client) -> Option<()> {
         let were_made = self.are_made.load(Ordering::Relaxed);
         let begun = client.world().now();
         let reply = client.ask(list_beginning(BUCKET, "", false)).await.answer.ok()?;
-        let page = page(&reply).filter(|_| reply.status == 200)?;
+        let page = page(&reply).filter(|page| reply.status == 200 && page.next.is_none())?;
         for wrong in wrongs(&page).into_iter().filter(|_| were_made) {
             let begun = begun.as_secs_f64();
             client.world().found(format_args!("a listing of tokens begun at {begun:.3} s {wrong}"));

@@ -119,10 +119,10 @@ async fn read(client: &mut Client, history: &History) {
     }
 }
 
-/// Lists the generations of the name. Returns how many there are.
+/// Lists the generations of the name. Returns how many there are, if one page shows them all.
 async fn list(client: &mut Client, history: &History) -> Option<usize> {
     let reply = client.ask(list_beginning(VERSIONED, &history.name().name, true)).await.answer.ok()?;
-    let page = page(&reply).filter(|_| reply.status == 200)?;
+    let page = page(&reply).filter(|page| reply.status == 200 && page.next.is_none())?;
     let shown: Vec<u64> = page.items.iter().map(|item| item.generation).collect();
     let stranger = page.items.iter().find(|item| {
         let fits = |(generation, value, length): &(u64, Value, usize)| {
