@@ -182,6 +182,7 @@ fn object_service(
         keys: secrets.object_keys.clone(),
         hosts: Hosts::new(objects.hosts.clone()),
         retry_tests: objects.retry_tests,
+        page_within: limits::PAGE_WITHIN,
         ageing_every: objects.tidied_every.unwrap_or(limits::AGEING_EVERY),
         audit_after_start: objects.tidied_every.unwrap_or(limits::BLOB_AUDIT_AFTER_START),
         audit_every: objects.tidied_every.unwrap_or(limits::BLOB_AUDIT_EVERY),

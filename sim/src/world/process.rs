@@ -14,7 +14,7 @@ use rangehold_engine::{
 use rangehold_map::key::{KIND_BLOB, KIND_OBJECT};
 use rangehold_map::{KeyRange, ServerId};
 use rangehold_server::accounts::{Accounts, SharedAccounts};
-use rangehold_server::limits::{AGEING_EVERY, BLOB_AUDIT_AFTER_START, BLOB_AUDIT_EVERY};
+use rangehold_server::limits::{AGEING_EVERY, BLOB_AUDIT_AFTER_START, BLOB_AUDIT_EVERY, PAGE_WITHIN};
 use rangehold_server::listener::serve_stream;
 use rangehold_server::manager::{LoadPolicy, Manager};
 use rangehold_server::metrics::Metrics;
@@ -128,7 +128,8 @@ impl Process {
             },
             Metrics::new(),
         ));
-        let objects = ObjectService::new(&node, clock.clone(), object_options(seed), &tables, Metrics::new());
+        let options = object_options(seed, start.page_within);
+        let objects = ObjectService::new(&node, clock.clone(), options, &tables, Metrics::new());
         let objects = Arc::new(objects);
         if let Some(planner) = planner {
             let second = start.weather.is_on(Fault::TwoManagers);
@@ -266,7 +267,7 @@ fn peer() -> SocketAddr {
 }
 
 /// Everybody may do everything, as in development. The walk over buckets is asked for ([`Process::tidy_objects`]).
-fn object_options(seed: u64) -> ObjectOptions {
+fn object_options(seed: u64, page_within: Option<Duration>) -> ObjectOptions {
     let mut secret_seed = [0; 32];
     secret_seed[..8].copy_from_slice(&seed.to_be_bytes());
     ObjectOptions {
@@ -276,6 +277,7 @@ fn object_options(seed: u64) -> ObjectOptions {
         keys: SharedObjectKeys::new(ObjectKeys::development()),
         hosts: Hosts::new(["sim".to_owned()]),
         retry_tests: false,
+        page_within: page_within.unwrap_or(PAGE_WITHIN),
         ageing_every: AGEING_EVERY,
         audit_after_start: BLOB_AUDIT_AFTER_START,
         audit_every: BLOB_AUDIT_EVERY,

@@ -38,10 +38,11 @@ impl ObjectService {
             is_flat: false,
             after: None,
             most: DELETED_AT_ONCE,
+            time: None,
             found: Vec::new(),
             has_more: false,
         };
-        let page = self.page_of_folders(begin, "", "").await?;
+        let page = self.page_of_folders(exchange, begin, "", "").await?;
         if page.has_more {
             let message = format!(
                 "More than {DELETED_AT_ONCE} folders lie in {whole}. Delete some of those in it first."

@@ -110,16 +110,18 @@ impl ObjectService {
         let most = exchange.query.page_size("pageSize")?;
         let after = Some(text("pageToken")).filter(|token| !token.is_empty());
         let after = after.map(Position::parse).transpose()?.map(|position| position.name);
+        let time = Some(self.page_time());
         let begin = || FolderPage {
             bucket: bucket.id,
             prefix: text("prefix"),
             is_flat,
             after: after.clone(),
             most,
+            time,
             found: Vec::new(),
             has_more: false,
         };
-        let page = self.page_of_folders(begin, text("startOffset"), text("endOffset")).await?;
+        let page = self.page_of_folders(exchange, begin, text("startOffset"), text("endOffset")).await?;
         let mut items = Vec::with_capacity(page.found.len());
         for (whole, id) in &page.found {
             // One that was deleted since the page was made is left out.

@@ -23,7 +23,14 @@ use super::failure::Failure;
 use super::located::Wants;
 use super::objects::address;
 use super::reply::Reply;
-use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX, REQUEST_WITHIN};
+use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX, REQUEST_WITHIN, ROWS_BY_CLOCK};
+
+/// The time in which a page looks for names. When it is over, the page ends with what it has.
+#[derive(Clone, Copy)]
+pub(super) struct PageTime {
+    until: Instant,
+    rows: usize,
+}
 
 impl ObjectService {
     pub(super) async fn list_objects(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
@@ -50,7 +57,8 @@ impl ObjectService {
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
         let making = self.whole_page(exchange, bucket, request, begin, put);
-        self.turns.run(exchange.tenant, making).await
+        let made = timeout_at(exchange.deadline(), self.turns.run(exchange.tenant, making)).await;
+        made.map_err(|_| page_is_late())?
     }
 
     /// Makes a page that shows a move whole or not at all: if the rows leave that open, it is made again.
@@ -66,6 +74,7 @@ impl ObjectService {
             return self.page_of_tree(exchange, bucket, request, begin, put).await;
         }
         let (keys, deadline) = (request.keys(bucket.id), exchange.deadline());
+        let time = self.page_time();
         let (mut gone, mut held) = (BTreeSet::new(), None);
         for tries in 0..PAGE_TRIES_MAX {
             if tries == PAGE_TRIES_FREE {
@@ -73,11 +82,15 @@ impl ObjectService {
                 held = Some(hold.map_err(|_| moved_meanwhile())?);
             }
             let mark = self.changes.mark(bucket.id);
-            let begin = || (Listing::new(request, bucket.id, exchange.now.into()).without(&gone), begin());
-            let scanned = self.router.scan_and_count(&keys, begin, |(listing, page), key, row| {
+            let listing = || Listing::new(request, bucket.id, exchange.now.into()).without(&gone);
+            let begin = || (listing(), begin(), time);
+            let scanned = self.router.scan_and_count(&keys, begin, |(listing, page, time), key, row| {
+                if time.is_over_after_row() {
+                    listing.end_soon();
+                }
                 visit_of(listing.visit(key, row, |name, generation| put(page, name, generation)))
             });
-            let ((mut listing, mut page), moments) = scanned.await?;
+            let ((mut listing, mut page, _), moments) = scanned.await?;
             let met = listing.take_met();
             let end = listing.finish(|name, generation| put(&mut page, name, generation))?;
             let was_quiet = held.is_some() || mark.is_some_and(|mark| self.changes.was_quiet_since(mark));
@@ -86,6 +99,11 @@ impl ObjectService {
             }
         }
         Err(moved_meanwhile())
+    }
+
+    /// The time of a page that is begun now.
+    pub(super) fn page_time(&self) -> PageTime {
+        PageTime { until: Instant::now() + self.options.page_within, rows: 0 }
     }
 
     /// Whether a page stands that has shown these names, which have intents. If one of them may be gone, it does not, and the
@@ -117,6 +135,25 @@ impl ObjectService {
         }
         Ok(stands)
     }
+}
+
+impl PageTime {
+    pub(super) fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
+    /// The same after one more row. The clock costs more than a row, so it is not read for each.
+    pub(super) fn is_over_after_row(&mut self) -> bool {
+        self.rows += 1;
+        self.rows.is_multiple_of(ROWS_BY_CLOCK) && self.is_over()
+    }
+}
+
+/// Nothing of the page is told: it may show a half of a change.
+pub(super) fn page_is_late() -> Failure {
+    Failure::unavailable(
+        "The page was not ready in time, because rows are read slowly or are moved. Try again.",
+    )
 }
 
 fn moved_meanwhile() -> Failure {

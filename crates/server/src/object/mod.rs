@@ -144,6 +144,8 @@ pub struct Options {
     pub hosts: Hosts,
     /// Whether clients may ask for errors at `/retry_test`.
     pub retry_tests: bool,
+    /// How long a page of a listing looks for names before it ends with a token.
+    pub page_within: Duration,
     /// The time between two walks over the buckets, which carry out lifecycle rules and remove rows whose life is over.
     pub ageing_every: Duration,
     /// The time between the start and the first audit of blobs, which looks for files that nobody uses.

@@ -6,6 +6,8 @@
 //!
 //! A page token is a whole name. The next page begins there in the folders as they are then: if folders were renamed between
 //! two pages, what lies in them is shown twice or not at all, as it is for single objects that are moved.
+//!
+//! A page with many folders needs many scans. When its time is over, it ends with what it has.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +22,7 @@ use tokio::time::timeout_at;
 use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
+use super::list::{PageTime, page_is_late};
 use super::located::moved_meanwhile;
 use super::tree_walk::Visitor;
 use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX};
@@ -29,6 +32,7 @@ struct ObjectPage<'a, P, F> {
     listing: Listing<'a>,
     page: P,
     put: F,
+    time: PageTime,
 }
 
 /// A page of folders while it is made.
@@ -41,6 +45,8 @@ pub(super) struct FolderPage<'a> {
     /// The last folder of the page before.
     pub(super) after: Option<String>,
     pub(super) most: usize,
+    /// When the page ends although it is not full; `None` if all folders must be on it.
+    pub(super) time: Option<PageTime>,
     /// Whole names and ids.
     pub(super) found: Vec<(String, u64)>,
     pub(super) has_more: bool,
@@ -50,12 +56,18 @@ impl<P: Send, F: Fn(&mut P, &str, &Generation) + Send> Visitor for ObjectPage<'_
     const WANTS_OBJECTS: bool = true;
 
     fn folder(&mut self, whole: &str, _: u64) -> Want {
-        let Self { listing, page, put } = self;
+        let Self { listing, page, put, time } = self;
+        if time.is_over() {
+            listing.end_soon();
+        }
         listing.visit_folder(whole, |name, generation| put(page, name, generation))
     }
 
     fn row(&mut self, key: &[u8], row: &Bytes) -> Want {
-        let Self { listing, page, put } = self;
+        let Self { listing, page, put, time } = self;
+        if time.is_over_after_row() {
+            listing.end_soon();
+        }
         listing.visit(key, row, |name, generation| put(page, name, generation))
     }
 }
@@ -81,7 +93,8 @@ impl Visitor for FolderPage<'_> {
         if self.after.as_deref() == Some(whole) {
             return if is_below { past() } else { Want::Next };
         }
-        if self.found.len() >= self.most {
+        let is_late = || self.time.is_some_and(|time| time.is_over()) && !self.found.is_empty();
+        if self.found.len() >= self.most || is_late() {
             self.has_more = true;
             return Want::Stop;
         }
@@ -105,7 +118,7 @@ impl ObjectService {
         begin: impl Fn() -> P + Send + Sync,
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
-        let (keys, deadline) = (request.keys(bucket.id), exchange.deadline());
+        let (keys, deadline, time) = (request.keys(bucket.id), exchange.deadline(), self.page_time());
         let (mut gone, mut held) = (BTreeSet::new(), None);
         for tries in 0..PAGE_TRIES_MAX {
             if tries == PAGE_TRIES_FREE {
@@ -114,7 +127,7 @@ impl ObjectService {
             }
             let (mark, before) = (self.changes.mark(bucket.id), self.tree(bucket.id).await?.changes);
             let listing = Listing::new(request, bucket.id, exchange.now.into()).without(&gone);
-            let mut visitor = ObjectPage { listing, page: begin(), put: &put };
+            let mut visitor = ObjectPage { listing, page: begin(), put: &put, time };
             self.walk(bucket.id, &keys, &mut visitor).await?;
             let ObjectPage { mut listing, mut page, .. } = visitor;
             let met = listing.take_met();
@@ -130,6 +143,17 @@ impl ObjectService {
 
     /// Makes a page of folders with names from `from` on and before `to`, which may be empty.
     pub(super) async fn page_of_folders<'a>(
+        &self,
+        exchange: &Exchange<'_>,
+        begin: impl Fn() -> FolderPage<'a>,
+        from: &str,
+        to: &str,
+    ) -> Result<FolderPage<'a>, Failure> {
+        let made = timeout_at(exchange.deadline(), self.whole_page_of_folders(begin, from, to)).await;
+        made.map_err(|_| page_is_late())?
+    }
+
+    async fn whole_page_of_folders<'a>(
         &self,
         begin: impl Fn() -> FolderPage<'a>,
         from: &str,

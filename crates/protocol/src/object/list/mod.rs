@@ -19,7 +19,8 @@
 //! change is committed, it makes the page again, without the names that are gone ([`Listing::without`]).
 //!
 //! A page ends when it is full and there is one thing more to show. Its last item or prefix is the [`Position`] from which
-//! the next page goes on.
+//! the next page goes on. A page that has read many rows, or whose caller has no more time, ends between two names, with what
+//! it has.
 
 mod filter;
 mod json;
@@ -82,6 +83,8 @@ pub struct ListRequest {
     pub max_results: usize,
     /// Where the page before ended.
     pub position: Option<Position>,
+    /// The next page will be asked for by a name alone ([`Position::of_marker`]).
+    pub by_marker: bool,
 }
 
 impl ListRequest {
@@ -121,6 +124,7 @@ impl ListRequest {
             filter: Filter::parse(get("filter").unwrap_or_default())?,
             max_results: page_size("maxResults", get("maxResults"))?,
             position: token.map(Position::parse).transpose()?,
+            by_marker: false,
         })
     }
 
@@ -210,6 +214,7 @@ pub struct Listing<'a> {
     rows: usize,
     last: Option<Position>,
     is_full: bool,
+    is_late: bool,
     fault: Option<ObjectError>,
     heads: Heads,
 }
@@ -237,6 +242,7 @@ impl<'a> Listing<'a> {
             rows: 0,
             last: request.position.clone(),
             is_full: false,
+            is_late: false,
             fault: None,
             heads: Heads::default(),
         }
@@ -246,6 +252,11 @@ impl<'a> Listing<'a> {
     #[must_use]
     pub fn without(self, gone: &'a BTreeSet<String>) -> Self {
         Self { gone: Some(gone), ..self }
+    }
+
+    /// The page ends before the next name, if it goes beyond the page before it.
+    pub fn end_soon(&mut self) {
+        self.is_late = true;
     }
 
     /// The names that were shown although an intent may have taken them away.
@@ -387,16 +398,28 @@ impl<'a> Listing<'a> {
         self.is_full
     }
 
-    /// Whether the page has read so much that it ends here, although it is not full.
+    /// Whether the page has read so much, or taken so long, that it ends here although it is not full.
     fn is_long(&mut self) -> bool {
-        if self.rows < PAGE_ROWS_MAX || self.name.is_empty() {
+        if self.rows < PAGE_ROWS_MAX && !self.is_late || self.name.is_empty() {
+            return false;
+        }
+        // A page that ends where it began would be asked for again and again.
+        let is_behind = |begin: &Position| {
+            self.name <= begin.name || begin.prefix_done && self.name.starts_with(&begin.name)
+        };
+        if self.request.position.as_ref().is_some_and(is_behind) {
             return false;
         }
         let rolled_up = self.last_prefix.as_ref().filter(|prefix| self.name.starts_with(*prefix));
         let prefix_done = rolled_up.is_some();
         let name = rolled_up.unwrap_or(&self.name).clone();
-        let generation = if prefix_done { 0 } else { u64::MAX };
-        self.last = Some(Position { name, generation, prefix_done });
+        // As a marker, a name that ends with the delimiter would say that it was listed as a prefix.
+        let marker = || Position::of_marker(&name, &self.request.prefix, &self.request.delimiter);
+        if self.request.by_marker && !prefix_done && marker().prefix_done {
+            return false;
+        }
+        // All rows of the name are done, also those of an item that is called like its prefix.
+        self.last = Some(Position { name, generation: u64::MAX, prefix_done });
         self.is_full = true;
         true
     }

@@ -46,6 +46,15 @@ fn rows(stored: &Stored) -> Vec<(Vec<u8>, Bytes)> {
 
 /// One page, read as the engine reads it; and how many rows that took.
 fn page(rows: &[(Vec<u8>, Bytes)], request: &ListRequest) -> (Vec<(String, u64)>, PageEnd, usize) {
+    page_within(rows, request, usize::MAX)
+}
+
+/// One page that has time for this number of rows.
+fn page_within(
+    rows: &[(Vec<u8>, Bytes)],
+    request: &ListRequest,
+    most: usize,
+) -> (Vec<(String, u64)>, PageEnd, usize) {
     let keys = request.keys(BUCKET);
     let mut listing = Listing::new(request, BUCKET, NOW);
     let mut items = Vec::new();
@@ -53,6 +62,9 @@ fn page(rows: &[(Vec<u8>, Bytes)], request: &ListRequest) -> (Vec<(String, u64)>
     let (mut from, mut read) = (keys.low().to_vec(), 0);
     let mut at = rows.partition_point(|(key, _)| *key < from);
     while let Some((key, value)) = rows.get(at).filter(|(key, _)| keys.contains(key)) {
+        if read >= most {
+            listing.end_soon();
+        }
         read += 1;
         match listing.visit(key, value, &mut put) {
             Want::Stop => break,
@@ -68,18 +80,31 @@ fn page(rows: &[(Vec<u8>, Bytes)], request: &ListRequest) -> (Vec<(String, u64)>
     (items, end, read)
 }
 
-/// All items and prefixes, page by page.
-fn walk(rows: &[(Vec<u8>, Bytes)], request: &ListRequest) -> (Vec<(String, u64)>, Vec<String>) {
+/// All items and prefixes, page by page. Each page has time for `within` rows, if there is a limit.
+fn walk(
+    rows: &[(Vec<u8>, Bytes)],
+    request: &ListRequest,
+    within: Option<usize>,
+) -> (Vec<(String, u64)>, Vec<String>) {
     let (mut items, mut prefixes) = (Vec::new(), Vec::new());
     let mut request = request.clone();
     loop {
-        let (new_items, end, _) = page(rows, &request);
+        let (new_items, end, _) = page_within(rows, &request, within.unwrap_or(usize::MAX));
         let count = new_items.len() + end.prefixes.len();
         assert!(count <= request.max_results, "{count} things on a page");
         items.extend(new_items);
         prefixes.extend(end.prefixes);
         let Some(next) = end.next else { return (items, prefixes) };
-        assert!(count == request.max_results, "a page that has a next one is full");
+        let is_full = count == request.max_results;
+        assert!(is_full || within.is_some(), "a page that has a next one is full");
+        let behind = |at: &Position| if at.prefix_done { char::MAX.to_string() } else { String::new() };
+        let place = |at: &Position| (at.name.clone() + &behind(at), at.generation);
+        let goes_on = |before: &Position| place(&next) > place(before);
+        assert!(request.position.as_ref().is_none_or(goes_on), "a page ends where it began");
+        if request.by_marker {
+            request.position = Some(Position::of_marker(&next.name, &request.prefix, &request.delimiter));
+            continue;
+        }
         request.position = Some(Position::parse(&next.token()).expect("it was just made"));
     }
 }
@@ -154,6 +179,7 @@ fn requests() -> impl Strategy<Value = ListRequest> {
                 filter: Filter::default(),
                 max_results,
                 position: None,
+                by_marker: false,
             }
         },
     )
@@ -165,7 +191,35 @@ proptest! {
     #[test]
     fn a_walk_finds_what_reading_everything_finds(stored in names(), request in requests()) {
         let rows = rows(&stored);
-        prop_assert_eq!(walk(&rows, &request), model(&stored, &request));
+        prop_assert_eq!(walk(&rows, &request, None), model(&stored, &request));
+    }
+
+    #[test]
+    fn a_walk_whose_pages_have_little_time_finds_the_same(
+        stored in names(),
+        request in requests(),
+        within in 0usize..12,
+    ) {
+        let rows = rows(&stored);
+        prop_assert_eq!(walk(&rows, &request, Some(within)), model(&stored, &request));
+    }
+
+    #[test]
+    fn a_walk_by_markers_finds_the_same(
+        stored in names(),
+        request in requests(),
+        within in proptest::option::of(0usize..12),
+    ) {
+        let shown = Shown::Live;
+        let request = ListRequest {
+            include_trailing_delimiter: false,
+            glob: None,
+            shown,
+            by_marker: true,
+            ..request
+        };
+        let rows = rows(&stored);
+        prop_assert_eq!(walk(&rows, &request, within), model(&stored, &request));
     }
 }
 

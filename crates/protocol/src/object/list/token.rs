@@ -27,6 +27,15 @@ pub struct Position {
 }
 
 impl Position {
+    /// The position of a page that is asked for by a name alone, as the first version of the XML API does. A name that has a
+    /// delimiter at its end, after the prefix that is asked for, was listed as a prefix itself; then no name that begins with
+    /// it is listed again.
+    pub fn of_marker(marker: &str, prefix: &str, delimiter: &str) -> Self {
+        let rest = marker.strip_prefix(prefix).unwrap_or_default();
+        let prefix_done = !delimiter.is_empty() && rest.ends_with(delimiter);
+        Self { name: marker.to_owned(), generation: u64::MAX, prefix_done }
+    }
+
     /// The token.
     pub fn token(&self) -> String {
         let mut out = vec![FORM, u8::from(self.prefix_done)];

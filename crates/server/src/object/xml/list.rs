@@ -34,6 +34,7 @@ pub(super) fn listing(exchange: &Exchange<'_>) -> Result<(XmlListRequest, ListRe
         delimiter: asked.delimiter.clone(),
         max_results: asked.keys_max as usize,
         position: position(&asked)?,
+        by_marker: !asked.second_version,
         ..ListRequest::default()
     };
     Ok((asked, request))
@@ -47,10 +48,8 @@ fn position(asked: &XmlListRequest) -> Result<Option<Position>, Failure> {
     if asked.after.is_empty() {
         return Ok(None);
     }
-    // A marker may be a prefix that was listed; then none of its names is listed again.
-    let delimiter = asked.delimiter.as_str();
-    let prefix_done = !asked.second_version && !delimiter.is_empty() && asked.after.ends_with(delimiter);
-    Ok(Some(Position { name: asked.after.clone(), generation: u64::MAX, prefix_done }))
+    let delimiter = if asked.second_version { "" } else { &asked.delimiter };
+    Ok(Some(Position::of_marker(&asked.after, &asked.prefix, delimiter)))
 }
 
 fn listed(name: &str, generation: &Generation) -> ListedObject {

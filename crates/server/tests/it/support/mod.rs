@@ -77,6 +77,8 @@ pub(crate) struct Wanted {
     /// Whether the manager plans.
     pub(crate) plans: bool,
     pub(crate) history: Option<HistoryOptions>,
+    /// The time in which a page of a listing of objects looks for names.
+    pub(crate) page_within: Duration,
     /// The time between two walks over the buckets.
     pub(crate) ageing_every: Duration,
     /// The time before the first audit of blobs, if it is not that of a server. The next one follows after the same time.
@@ -106,6 +108,7 @@ impl Default for Wanted {
             servers: 1,
             plans: false,
             history: None,
+            page_within: limits::PAGE_WITHIN,
             ageing_every: limits::AGEING_EVERY,
             audit_every: None,
             access: Access::Open,
@@ -180,6 +183,7 @@ impl Service {
             keys: SharedObjectKeys::new(wanted.keys),
             hosts: Hosts::new([]),
             retry_tests: true,
+            page_within: wanted.page_within,
             ageing_every,
             audit_after_start: wanted.audit_every.unwrap_or(limits::BLOB_AUDIT_AFTER_START),
             audit_every: wanted.audit_every.unwrap_or(limits::BLOB_AUDIT_EVERY),
