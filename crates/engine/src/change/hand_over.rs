@@ -73,8 +73,8 @@ pub(crate) async fn undo_broken_off(
 ) -> Result<(), ChangeError> {
     let published = intent::publish_undone(maps, begun).await;
     let map = published.map_err(|why| why.of(begun.id))?;
-    renumber(server, begun, &map);
-    server.drop_sealed(begun.id);
+    let generation = renumber(server, begun, &map);
+    server.drop_sealed(begun.id, generation);
     server.after(Step::UndoPublished, begun.id).await;
     Ok(())
 }
@@ -91,10 +91,12 @@ async fn undo(maps: &Maps, source: &PartitionServer, begun: &RangeEntry, why: St
     }
 }
 
-/// The source of a move that was undone goes on with the generation that the range has in the map since.
-fn renumber(source: &PartitionServer, begun: &RangeEntry, map: &RangeMap) {
+/// The source of a move that was undone goes on with the generation that the range has in the map since, which is returned.
+fn renumber(source: &PartitionServer, begun: &RangeEntry, map: &RangeMap) -> Generation {
     let entry = map.get(begun.id).filter(|entry| entry.place.server == source.id());
-    source.renumber(begun.id, entry.map_or(begun.generation, |entry| entry.generation));
+    let generation = entry.map_or(begun.generation, |entry| entry.generation);
+    source.renumber(begun.id, generation);
+    generation
 }
 
 /// The source's first step: holds writes and saves what is there. On an error the range goes on.
@@ -113,7 +115,7 @@ async fn release(source: &PartitionServer, begun: &RangeEntry) -> Result<HandOve
     let (epoch, warm) = (range.epoch()?, WarmRows::of(std::slice::from_ref(&range)));
     // The target may have opened it by the time that something fails.
     frozen.seal();
-    // If the move was undone before the seal, nobody lets the range go: it has to go on.
+    // The undo may have looked before the seal, and left the range here. So the move must not keep it closed.
     if range.generation() != begun.generation {
         frozen.unseal();
         return Err(StepError::UndoneElsewhere);

@@ -139,13 +139,14 @@ impl PartitionServer {
         }
     }
 
-    /// Stops serving a range if its freeze is sealed. The change that froze it waits for an answer that may never
-    /// come, and the range would be held as long. Everything that the range acknowledged is saved by then.
-    pub(crate) fn drop_sealed(&self, range: RangeId) {
-        let is_sealed = |held: &&Arc<Range>| held.id() == range && held.is_sealed();
-        let sealed: Vec<_> = self.ranges().iter().filter(is_sealed).cloned().collect();
-        self.replace_in_set(&sealed, &[]);
-        sealed.iter().for_each(|range| range.turn_away());
-        self.abandon(sealed);
+    /// Stops serving a range of this generation if its freeze is sealed. The change that froze it waits for an answer that may
+    /// never come, and the range would take no writes until then. Everything that the range acknowledged is durable.
+    pub(crate) fn drop_sealed(&self, range: RangeId, generation: Generation) {
+        let is_sealed =
+            |held: &&Arc<Range>| held.id() == range && held.generation() == generation && held.is_sealed();
+        let Some(sealed) = self.ranges().iter().find(is_sealed).cloned() else { return };
+        self.replace_in_set(&[Arc::clone(&sealed)], &[]);
+        sealed.turn_away();
+        self.abandon(vec![sealed]);
     }
 }

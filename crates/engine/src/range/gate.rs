@@ -1,10 +1,10 @@
 //! The gate before a range's writes. It is open; or held, while the range changes hands; or sealed, once another
-//! server may have opened the database; or gone, once the range is served elsewhere.
+//! server may have opened the database, or the range may be retired; or gone, once the range is served elsewhere.
 //!
 //! ```text
 //!   Open  --freeze-->  Held  --drop--> Open         the change was given up before it counted
-//!                      Held  --seal--> Sealed       the range must not go on with this database
-//!                                      Sealed  --open-->  Open      it has opened its database again
+//!                      Held  --seal--> Sealed       the range must not go on as it is
+//!                                      Sealed  --open-->  Open      the change was undone: it may go on
 //!                      Held or         Sealed  --pass_on--> Gone    the range is elsewhere: ask there
 //! ```
 //!
@@ -140,10 +140,13 @@ impl Gate {
         released.then_some(()).ok_or(TurnedAway::Busy(why))
     }
 
-    /// Holds the gate and waits until no write is on its way to the log; gives up after `within`.
+    /// Holds the gate and waits until no write is on its way to the log; gives up after `within`. `None` also if the gate is
+    /// not open.
     pub(crate) async fn freeze(self: &Arc<Self>, within: Duration) -> Option<Frozen> {
         let since = Instant::now();
-        self.passage.send_replace(Passage::Held);
+        if !self.turn(Passage::Open, Passage::Held) {
+            return None;
+        }
         match timeout(within, Arc::clone(&self.entries).acquire_many_owned(ALL)).await {
             Ok(Ok(entries)) => Some(Frozen { gate: Arc::clone(self), _entries: entries, since }),
             _ => {
@@ -158,7 +161,7 @@ impl Gate {
         self.passage.borrow().waits()
     }
 
-    /// Whether new writes are held, and the range must not go on with the database that it has.
+    /// Whether new writes are held, and the range must not take them as it is.
     pub(crate) fn is_sealed(&self) -> bool {
         *self.passage.borrow() == Passage::Sealed
     }
@@ -179,14 +182,15 @@ impl Gate {
         timeout(within, all).await.is_ok()
     }
 
-    fn turn(&self, from: Passage, to: Passage) {
+    /// False if the gate was not in the state `from`. Then it stays as it is.
+    fn turn(&self, from: Passage, to: Passage) -> bool {
         self.passage.send_if_modified(|passage| {
             let turns = *passage == from;
             if turns {
                 *passage = to;
             }
             turns
-        });
+        })
     }
 }
 
@@ -197,13 +201,13 @@ impl Frozen {
         timeout(within, self.gate.places.acquire_many(ALL)).await.is_ok()
     }
 
-    /// From here on only [`Frozen::pass_on`] and [`Frozen::open`] end the freeze. Dropping it leaves
-    /// the range held, because its database has changed, and the range must not be served as it was before.
+    /// From here on dropping it does not open the gate, because the target of a move may have opened the database, or the
+    /// range may be retired.
     pub(crate) fn seal(&mut self) {
         self.gate.turn(Passage::Held, Passage::Sealed);
     }
 
-    /// Takes the seal back: nobody was told yet that the range may be opened elsewhere.
+    /// Takes the seal back. Does nothing if the gate is gone.
     pub(crate) fn unseal(&mut self) {
         self.gate.turn(Passage::Sealed, Passage::Held);
     }

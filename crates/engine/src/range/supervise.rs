@@ -107,7 +107,7 @@ impl Range {
         self.change_state(State::Gone { last });
     }
 
-    /// Whether its freeze is sealed: it must not be served with the database that it has.
+    /// Whether its freeze is sealed: it must not take writes as it is.
     pub(crate) fn is_sealed(&self) -> bool {
         self.gate.is_sealed()
     }

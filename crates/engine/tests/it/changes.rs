@@ -492,7 +492,6 @@ async fn a_late_undo_leaves_the_next_change_alone() {
     second.abort();
 }
 
-/// This also holds if a merge had to move a range first, which holds writes twice.
 /// A move may wait for a target that has died, and is undone meanwhile. Its range must not wait with it.
 #[tokio::test(start_paused = true)]
 async fn a_move_that_is_undone_while_it_waits_does_not_hold_its_range() {
@@ -516,6 +515,7 @@ async fn a_move_that_is_undone_while_it_waits_does_not_hold_its_range() {
     }
 }
 
+/// This also holds if a merge had to move a range first, which holds writes twice.
 #[tokio::test(start_paused = true)]
 async fn a_change_tells_how_long_writes_were_held() {
     let held = [
