@@ -128,6 +128,11 @@ impl Ledger {
                 && let Some(page) = page(&reply)
             {
                 found.extend(page.entities);
+                if page.next.is_some() && page.next == token {
+                    return client
+                        .world()
+                        .found("a page of the ledger has the token by which it was asked for");
+                }
                 token = page.next;
                 until = client.world().now() + IN_THE_END;
                 if token.is_none() {

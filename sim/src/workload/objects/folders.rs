@@ -179,6 +179,10 @@ async fn all_names(client: &mut Client, prefix: &str) -> Option<Vec<String>> {
         let answer = client.ask(list_names(BUCKET, prefix, token.as_deref())).await.answer;
         let (names, next) = names_in(&answer.ok()?)?;
         all.extend(names);
+        if next.is_some() && next == token {
+            client.world().found(format_args!("a page of {BUCKET} has the token by which it was asked for"));
+            return None;
+        }
         token = next;
         if token.is_none() {
             return Some(all);
