@@ -42,7 +42,7 @@ impl ObjectService {
             found: Vec::new(),
             has_more: false,
         };
-        let page = self.page_of_folders(exchange, begin, "", "").await?;
+        let page = self.page_of_folders(begin, "", "").await?;
         if page.has_more {
             let message = format!(
                 "More than {DELETED_AT_ONCE} folders lie in {whole}. Delete some of those in it first."

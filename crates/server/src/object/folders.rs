@@ -110,27 +110,32 @@ impl ObjectService {
         let most = exchange.query.page_size("pageSize")?;
         let after = Some(text("pageToken")).filter(|token| !token.is_empty());
         let after = after.map(Position::parse).transpose()?.map(|position| position.name);
-        let time = Some(self.page_time());
+        let time = self.page_time(exchange);
         let begin = || FolderPage {
             bucket: bucket.id,
             prefix: text("prefix"),
             is_flat,
             after: after.clone(),
             most,
-            time,
+            time: Some(time),
             found: Vec::new(),
             has_more: false,
         };
-        let page = self.page_of_folders(exchange, begin, text("startOffset"), text("endOffset")).await?;
-        let mut items = Vec::with_capacity(page.found.len());
+        let page = time.limits(self.page_of_folders(begin, text("startOffset"), text("endOffset"))).await?;
+        let (mut items, mut read) = (Vec::with_capacity(page.found.len()), 0);
         for (whole, id) in &page.found {
+            if read > 0 && time.is_over() {
+                break;
+            }
+            read += 1;
             // One that was deleted since the page was made is left out.
             if let Some(folder) = self.folder(bucket.id, *id).await? {
                 items.push(folder.json(&bucket, &exchange.base, whole));
             }
         }
         let mut reply = json!({ "kind": "storage#folders", "items": items });
-        if let Some((last, _)) = page.found.last().filter(|_| page.has_more) {
+        let has_more = page.has_more || read < page.found.len();
+        if let Some((last, _)) = page.found[..read].last().filter(|_| has_more) {
             let next = Position { name: last.clone(), generation: 0, prefix_done: false };
             reply["nextPageToken"] = next.token().into();
         }

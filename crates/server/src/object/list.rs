@@ -13,7 +13,7 @@ use rangehold_engine::Visit;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::generation::{Generation, Intent, Projection};
 use rangehold_protocol::object::intent::Standing;
-use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, PageEnd, Want};
+use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, PageEnd, Position, Want};
 use rangehold_protocol::object::write::Name;
 use tokio::time::{Instant, timeout_at};
 
@@ -25,11 +25,16 @@ use super::objects::address;
 use super::reply::Reply;
 use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX, REQUEST_WITHIN, ROWS_BY_CLOCK};
 
-/// The time in which a page looks for names. When it is over, the page ends with what it has.
+/// The time of a page.
 #[derive(Clone, Copy)]
 pub(super) struct PageTime {
+    /// Until when it looks for names. Then it ends with what it has.
     until: Instant,
+    /// When it is too late for an answer.
+    pub(super) deadline: Instant,
     rows: usize,
+    /// Whether the next row was found by a seek.
+    sought: bool,
 }
 
 impl ObjectService {
@@ -56,9 +61,9 @@ impl ObjectService {
         begin: impl Fn() -> P + Send + Sync,
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
-        let making = self.whole_page(exchange, bucket, request, begin, put);
-        let made = timeout_at(exchange.deadline(), self.turns.run(exchange.tenant, making)).await;
-        made.map_err(|_| page_is_late())?
+        let time = self.page_time(exchange);
+        let making = self.whole_page(exchange, bucket, request, time, begin, put);
+        time.limits(self.turns.run(exchange.tenant, making)).await
     }
 
     /// Makes a page that shows a move whole or not at all: if the rows leave that open, it is made again.
@@ -67,28 +72,29 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         bucket: &Bucket,
         request: &ListRequest,
+        time: PageTime,
         begin: impl Fn() -> P + Send + Sync,
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
         if bucket.has_folders() {
-            return self.page_of_tree(exchange, bucket, request, begin, put).await;
+            return self.page_of_tree(exchange, bucket, request, time, begin, put).await;
         }
-        let (keys, deadline) = (request.keys(bucket.id), exchange.deadline());
-        let time = self.page_time();
+        let keys = request.keys(bucket.id);
         let (mut gone, mut held) = (BTreeSet::new(), None);
         for tries in 0..PAGE_TRIES_MAX {
             if tries == PAGE_TRIES_FREE {
-                let hold = timeout_at(deadline, self.changes.hold(bucket.id)).await;
+                let hold = timeout_at(time.deadline, self.changes.hold(bucket.id)).await;
                 held = Some(hold.map_err(|_| moved_meanwhile())?);
             }
             let mark = self.changes.mark(bucket.id);
             let listing = || Listing::new(request, bucket.id, exchange.now.into()).without(&gone);
             let begin = || (listing(), begin(), time);
             let scanned = self.router.scan_and_count(&keys, begin, |(listing, page, time), key, row| {
-                if time.is_over_after_row() {
+                if time.is_over_at_row() {
                     listing.end_soon();
                 }
-                visit_of(listing.visit(key, row, |name, generation| put(page, name, generation)))
+                let want = listing.visit(key, row, |name, generation| put(page, name, generation));
+                visit_of(time.seen(want))
             });
             let ((mut listing, mut page, _), moments) = scanned.await?;
             let met = listing.take_met();
@@ -102,8 +108,9 @@ impl ObjectService {
     }
 
     /// The time of a page that is begun now.
-    pub(super) fn page_time(&self) -> PageTime {
-        PageTime { until: Instant::now() + self.options.page_within, rows: 0 }
+    pub(super) fn page_time(&self, exchange: &Exchange<'_>) -> PageTime {
+        let until = Instant::now() + self.options.page_within;
+        PageTime { until, deadline: exchange.deadline(), rows: 0, sought: false }
     }
 
     /// Whether a page stands that has shown these names, which have intents. If one of them may be gone, it does not, and the
@@ -142,18 +149,28 @@ impl PageTime {
         Instant::now() >= self.until
     }
 
-    /// The same after one more row. The clock costs more than a row, so it is not read for each.
-    pub(super) fn is_over_after_row(&mut self) -> bool {
+    /// Counts a row, and says whether the time is over. The clock costs more than the next row, and less than a row that was
+    /// sought; so it is read for those, and for a few of the others.
+    pub(super) fn is_over_at_row(&mut self) -> bool {
         self.rows += 1;
-        self.rows.is_multiple_of(ROWS_BY_CLOCK) && self.is_over()
+        (self.sought || self.rows.is_multiple_of(ROWS_BY_CLOCK)) && self.is_over()
     }
-}
 
-/// Nothing of the page is told: it may show a half of a change.
-pub(super) fn page_is_late() -> Failure {
-    Failure::unavailable(
-        "The page was not ready in time, because rows are read slowly or are moved. Try again.",
-    )
+    /// Notes what a listing wants after a row.
+    pub(super) fn seen(&mut self, want: Want) -> Want {
+        self.sought = matches!(want, Want::Seek(_));
+        want
+    }
+
+    /// Makes a page, unless that takes longer than a request may.
+    pub(super) async fn limits<P>(
+        &self,
+        making: impl Future<Output = Result<P, Failure>>,
+    ) -> Result<P, Failure> {
+        let late =
+            "The page was not ready in time, because the server reads slowly or names were moved. Try again.";
+        timeout_at(self.deadline, making).await.map_err(|_| Failure::unavailable(late))?
+    }
 }
 
 fn moved_meanwhile() -> Failure {
@@ -162,14 +179,18 @@ fn moved_meanwhile() -> Failure {
 
 /// Adds the managed folders that lie in the page to its prefixes.
 fn add_folders(request: &ListRequest, bucket: &Bucket, end: &mut PageEnd) {
-    let begin = request.position.as_ref().map_or("", |position| position.name.as_str());
+    // If a page ends among the names that are rolled up to a folder, and has not listed it, the next page does.
+    let is_open = |at: &Position, name: &str| !at.prefix_done && at.name.starts_with(name);
     let rolled_up = bucket.managed_folders.keys().filter_map(|name| {
         let rest = name.strip_prefix(&request.prefix).filter(|_| !request.delimiter.is_empty())?;
         let length = rest.find(&request.delimiter)? + request.delimiter.len();
         Some(&name[..request.prefix.len() + length])
     });
-    let in_page =
-        |name: &&str| *name > begin && end.next.as_ref().is_none_or(|next| *name <= next.name.as_str());
+    let is_behind = |at: &Position, name: &str| name <= at.name.as_str() && !is_open(at, name);
+    let in_page = |name: &&str| {
+        let is_new = request.position.as_ref().is_none_or(|begin| !is_behind(begin, name));
+        is_new && end.next.as_ref().is_none_or(|next| is_behind(next, name))
+    };
     let folders: Vec<String> = rolled_up.filter(in_page).map(str::to_owned).collect();
     end.prefixes.extend(folders);
     end.prefixes.sort();

@@ -131,14 +131,17 @@ impl ObjectService {
             _ => None,
         })?;
         // A page may end before it shows anything, if many names below the folder were deleted.
-        loop {
-            let put = |found: &mut bool, _: &str, _: &Generation| *found = true;
-            let (found, end) = self.page(exchange, bucket, &request, || false, put).await?;
-            if found || end.next.is_none() {
-                return Ok(found);
+        let looking = async {
+            loop {
+                let put = |found: &mut bool, _: &str, _: &Generation| *found = true;
+                let (found, end) = self.page(exchange, bucket, &request, || false, put).await?;
+                if found || end.next.is_none() {
+                    return Ok(found);
+                }
+                request.position = end.next;
             }
-            request.position = end.next;
-        }
+        };
+        self.page_time(exchange).limits(looking).await
     }
 }
 

@@ -22,7 +22,7 @@ use tokio::time::timeout_at;
 use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
-use super::list::{PageTime, page_is_late};
+use super::list::PageTime;
 use super::located::moved_meanwhile;
 use super::tree_walk::Visitor;
 use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX};
@@ -65,10 +65,10 @@ impl<P: Send, F: Fn(&mut P, &str, &Generation) + Send> Visitor for ObjectPage<'_
 
     fn row(&mut self, key: &[u8], row: &Bytes) -> Want {
         let Self { listing, page, put, time } = self;
-        if time.is_over_after_row() {
+        if time.is_over_at_row() {
             listing.end_soon();
         }
-        listing.visit(key, row, |name, generation| put(page, name, generation))
+        time.seen(listing.visit(key, row, |name, generation| put(page, name, generation)))
     }
 }
 
@@ -115,14 +115,15 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         bucket: &Bucket,
         request: &ListRequest,
+        time: PageTime,
         begin: impl Fn() -> P + Send + Sync,
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
-        let (keys, deadline, time) = (request.keys(bucket.id), exchange.deadline(), self.page_time());
+        let keys = request.keys(bucket.id);
         let (mut gone, mut held) = (BTreeSet::new(), None);
         for tries in 0..PAGE_TRIES_MAX {
             if tries == PAGE_TRIES_FREE {
-                let hold = timeout_at(deadline, self.changes.hold(bucket.id)).await;
+                let hold = timeout_at(time.deadline, self.changes.hold(bucket.id)).await;
                 held = Some(hold.map_err(|_| moved_meanwhile())?);
             }
             let (mark, before) = (self.changes.mark(bucket.id), self.tree(bucket.id).await?.changes);
@@ -143,17 +144,6 @@ impl ObjectService {
 
     /// Makes a page of folders with names from `from` on and before `to`, which may be empty.
     pub(super) async fn page_of_folders<'a>(
-        &self,
-        exchange: &Exchange<'_>,
-        begin: impl Fn() -> FolderPage<'a>,
-        from: &str,
-        to: &str,
-    ) -> Result<FolderPage<'a>, Failure> {
-        let made = timeout_at(exchange.deadline(), self.whole_page_of_folders(begin, from, to)).await;
-        made.map_err(|_| page_is_late())?
-    }
-
-    async fn whole_page_of_folders<'a>(
         &self,
         begin: impl Fn() -> FolderPage<'a>,
         from: &str,

@@ -254,7 +254,7 @@ impl<'a> Listing<'a> {
         Self { gone: Some(gone), ..self }
     }
 
-    /// The page ends before the next name, if it goes beyond the page before it.
+    /// Ends the page before the next name, once the page has passed the position at which it began.
     pub fn end_soon(&mut self) {
         self.is_late = true;
     }
@@ -278,7 +278,7 @@ impl<'a> Listing<'a> {
     /// Takes a folder of a bucket with a hierarchical namespace, before the rows of what lies in it.
     pub fn visit_folder(&mut self, whole: &str, mut put: impl FnMut(&str, &Generation)) -> Want {
         self.rows += 1;
-        if self.end_name(&mut put) || self.is_long() {
+        if self.end_name(&mut put) || self.is_long(whole) {
             return Want::Stop;
         }
         // So that a page can end here, also if it has met nothing but folders.
@@ -332,7 +332,7 @@ impl<'a> Listing<'a> {
         }
         let ObjectKey { name, row, .. } = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
         if name != self.name {
-            if self.end_name(put) || self.is_long() {
+            if self.end_name(put) || self.is_long(&name) {
                 return Ok(Want::Stop);
             }
             self.name.clear();
@@ -398,8 +398,8 @@ impl<'a> Listing<'a> {
         self.is_full
     }
 
-    /// Whether the page has read so much, or taken so long, that it ends here although it is not full.
-    fn is_long(&mut self) -> bool {
+    /// Whether the page has read so much, or taken so long, that it ends before `next` although it is not full.
+    fn is_long(&mut self, next: &str) -> bool {
         if self.rows < PAGE_ROWS_MAX && !self.is_late || self.name.is_empty() {
             return false;
         }
@@ -410,18 +410,28 @@ impl<'a> Listing<'a> {
         if self.request.position.as_ref().is_some_and(is_behind) {
             return false;
         }
-        let rolled_up = self.last_prefix.as_ref().filter(|prefix| self.name.starts_with(*prefix));
-        let prefix_done = rolled_up.is_some();
-        let name = rolled_up.unwrap_or(&self.name).clone();
-        // As a marker, a name that ends with the delimiter would say that it was listed as a prefix.
-        let marker = || Position::of_marker(&name, &self.request.prefix, &self.request.delimiter);
-        if self.request.by_marker && !prefix_done && marker().prefix_done {
-            return false;
-        }
-        // All rows of the name are done, also those of an item that is called like its prefix.
-        self.last = Some(Position { name, generation: u64::MAX, prefix_done });
+        let Some(end) = self.end_before(next) else { return false };
+        self.last = Some(end);
         self.is_full = true;
         true
+    }
+
+    /// The position between the name whose rows are done and the next name.
+    fn end_before(&self, next: &str) -> Option<Position> {
+        let rolled_up = self.last_prefix.as_ref().filter(|prefix| self.name.starts_with(*prefix));
+        let prefix_done = rolled_up.is_some();
+        let name = rolled_up.unwrap_or(&self.name);
+        let ListRequest { prefix, delimiter, by_marker, .. } = self.request;
+        let says_listed = |marker: &str| Position::of_marker(marker, prefix, delimiter).prefix_done;
+        if !by_marker || prefix_done || !says_listed(name) {
+            // All rows of the name are done, also those of an item that is called like its prefix.
+            return Some(Position { name: name.clone(), generation: u64::MAX, prefix_done });
+        }
+        // As a marker, this name would say that it was listed as a prefix. Any text between the two names does as well.
+        let mut between = next.to_owned();
+        between.pop();
+        let fits = between > self.name && !says_listed(&between);
+        fits.then_some(Position { name: between, generation: u64::MAX, prefix_done })
     }
 
     /// The key past all names of the last prefix, if the name is one of those and is not an item.

@@ -293,6 +293,38 @@ fn a_page_that_reads_much_and_finds_nothing_ends() {
 }
 
 #[test]
+fn a_page_over_empty_folders_ends_when_its_time_is_over() {
+    for by_marker in [false, true] {
+        let mut request =
+            ListRequest { delimiter: "/".to_owned(), max_results: 10, by_marker, ..ListRequest::default() };
+        let folders = ["a/", "a/b/", "a/b/c/", "b/", "c/"];
+        let mut pages = 0;
+        loop {
+            let mut listing = Listing::new(&request, BUCKET, NOW);
+            listing.end_soon();
+            let from = request.begins_at().to_owned();
+            for folder in folders.iter().filter(|folder| **folder >= from.as_str()) {
+                if listing.visit_folder(folder, |_, _| {}) == Want::Stop {
+                    break;
+                }
+            }
+            pages += 1;
+            let Some(next) = listing.finish(|_, _| {}).expect("no row was read").next else { break };
+            assert!(next.name > from, "a page ends where it began");
+            request.position = Some(match by_marker {
+                true => Position::of_marker(&next.name, "", "/"),
+                false => next,
+            });
+            assert!(
+                !request.position.as_ref().is_some_and(|position| position.prefix_done),
+                "nothing was listed"
+            );
+        }
+        assert!(pages >= 3, "{pages} pages");
+    }
+}
+
+#[test]
 fn a_page_is_written_as_json() {
     let mut stored = Stored::new();
     stored.insert("a".to_owned(), (Some(50), BTreeMap::new()));
