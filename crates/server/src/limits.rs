@@ -98,6 +98,8 @@ pub const PAGE_STEP_BYTES: usize = 64 * 1024;
 /// The time for which a query looks for matches before it ends its page with a token. The documented total for a
 /// request is 30 s; the difference is for the answer.
 pub const PAGE_WITHIN: Duration = Duration::from_secs(20);
+/// What is left of the time of a request when a page of objects or folders ends at the latest: for its answer.
+pub const PAGE_ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// The most rows that a full page looks at to find the next match for its token.
 pub const LOOK_AHEAD_ROWS_MAX: usize = 1000;
 /// Rows that a page looks at before it reads the clock again.

@@ -87,7 +87,7 @@ pub(crate) struct Admitted {
 #[derive(Debug)]
 pub(crate) struct Frozen {
     gate: Arc<Gate>,
-    _entries: OwnedSemaphorePermit,
+    entries: Option<OwnedSemaphorePermit>,
     since: Instant,
 }
 
@@ -147,13 +147,11 @@ impl Gate {
         if !self.turn(Passage::Open, Passage::Held) {
             return None;
         }
-        match timeout(within, Arc::clone(&self.entries).acquire_many_owned(ALL)).await {
-            Ok(Ok(entries)) => Some(Frozen { gate: Arc::clone(self), _entries: entries, since }),
-            _ => {
-                self.turn(Passage::Held, Passage::Open);
-                None
-            }
-        }
+        // It opens the gate again if this ends without the entries, also if the caller gives up.
+        let mut frozen = Frozen { gate: Arc::clone(self), entries: None, since };
+        let entries = timeout(within, Arc::clone(&self.entries).acquire_many_owned(ALL)).await;
+        frozen.entries = Some(entries.ok()?.ok()?);
+        Some(frozen)
     }
 
     /// Whether new writes are held.
@@ -226,6 +224,8 @@ impl Frozen {
 
 impl Drop for Frozen {
     fn drop(&mut self) {
+        // First the entries: a write that finds the gate open must not find it without entries.
+        self.entries = None;
         self.gate.turn(Passage::Held, Passage::Open);
     }
 }
@@ -264,6 +264,23 @@ mod tests {
 
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(30)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_freeze_begins_at_an_open_gate_only_and_leaves_it_open_if_it_is_dropped() {
+        let gate = Arc::new(Gate::new(Arc::default()));
+        let under_way = gate.enter(1, soon()).await.unwrap();
+        drop(timeout(Duration::from_millis(1), gate.freeze(Duration::from_secs(1))).await);
+        drop(under_way);
+        drop(gate.enter(1, soon()).await.expect("the freeze was dropped"));
+        let mut frozen = gate.freeze(Duration::from_secs(1)).await.unwrap();
+        frozen.seal();
+        assert!(gate.freeze(Duration::from_secs(1)).await.is_none());
+        assert!(gate.is_sealed(), "it is sealed as before");
+        gate.close();
+        assert!(gate.freeze(Duration::from_secs(1)).await.is_none());
+        drop(frozen);
+        assert_eq!(gate.enter(1, soon()).await.err(), Some(TurnedAway::Elsewhere), "it is gone as before");
     }
 
     #[tokio::test(start_paused = true)]

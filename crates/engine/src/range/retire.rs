@@ -92,7 +92,8 @@ impl Range {
         (bytes <= READY_UNFLUSHED_BYTES_MAX).then_some(()).ok_or(NotReady::Writes(bytes))
     }
 
-    /// Holds new writes and waits until those under way are in the log; `None` if that takes too long.
+    /// Holds new writes and waits until those under way are in the log. `None` if that takes too long, or if writes are held
+    /// already.
     pub(crate) async fn freeze(&self) -> Option<Frozen> {
         self.gate.freeze(FREEZE_WITHIN).await
     }

@@ -15,6 +15,7 @@ use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::grants::{CREATE_FOLDER, Place};
 use super::json::resource;
+use super::list::page_by;
 use super::located::{Way, moved_meanwhile};
 use super::reply::Reply;
 use super::tree_page::FolderPage;
@@ -110,7 +111,7 @@ impl ObjectService {
         let most = exchange.query.page_size("pageSize")?;
         let after = Some(text("pageToken")).filter(|token| !token.is_empty());
         let after = after.map(Position::parse).transpose()?.map(|position| position.name);
-        let time = self.page_time(exchange);
+        let time = self.page_time(exchange.deadline());
         let begin = || FolderPage {
             bucket: bucket.id,
             prefix: text("prefix"),
@@ -121,10 +122,11 @@ impl ObjectService {
             found: Vec::new(),
             has_more: false,
         };
-        let page = time.limits(self.page_of_folders(begin, text("startOffset"), text("endOffset"))).await?;
+        let page = self.page_of_folders(begin, text("startOffset"), text("endOffset"));
+        let page = page_by(time.deadline, page).await?;
         let (mut items, mut read) = (Vec::with_capacity(page.found.len()), 0);
         for (whole, id) in &page.found {
-            if read > 0 && time.is_over() {
+            if read > 0 && time.is_up() {
                 break;
             }
             read += 1;

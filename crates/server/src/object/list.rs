@@ -23,14 +23,14 @@ use super::failure::Failure;
 use super::located::Wants;
 use super::objects::address;
 use super::reply::Reply;
-use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX, REQUEST_WITHIN, ROWS_BY_CLOCK};
+use crate::limits::{PAGE_ANSWER_WITHIN, PAGE_TRIES_FREE, PAGE_TRIES_MAX, REQUEST_WITHIN, ROWS_BY_CLOCK};
 
 /// The time of a page.
 #[derive(Clone, Copy)]
 pub(super) struct PageTime {
     /// Until when it looks for names. Then it ends with what it has.
     until: Instant,
-    /// When it is too late for an answer.
+    /// When its request ends.
     pub(super) deadline: Instant,
     rows: usize,
     /// Whether the next row was found by a seek.
@@ -61,9 +61,9 @@ impl ObjectService {
         begin: impl Fn() -> P + Send + Sync,
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
-        let time = self.page_time(exchange);
-        let making = self.whole_page(exchange, bucket, request, time, begin, put);
-        time.limits(self.turns.run(exchange.tenant, making)).await
+        let deadline = exchange.deadline();
+        let making = self.whole_page(exchange, bucket, request, deadline, begin, put);
+        page_by(deadline, self.turns.run(exchange.tenant, making)).await
     }
 
     /// Makes a page that shows a move whole or not at all: if the rows leave that open, it is made again.
@@ -72,10 +72,11 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         bucket: &Bucket,
         request: &ListRequest,
-        time: PageTime,
+        deadline: Instant,
         begin: impl Fn() -> P + Send + Sync,
         put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
     ) -> Result<(P, PageEnd), Failure> {
+        let time = self.page_time(deadline);
         if bucket.has_folders() {
             return self.page_of_tree(exchange, bucket, request, time, begin, put).await;
         }
@@ -107,10 +108,10 @@ impl ObjectService {
         Err(moved_meanwhile())
     }
 
-    /// The time of a page that is begun now.
-    pub(super) fn page_time(&self, exchange: &Exchange<'_>) -> PageTime {
-        let until = Instant::now() + self.options.page_within;
-        PageTime { until, deadline: exchange.deadline(), rows: 0, sought: false }
+    /// The time of a page that is begun now, and whose request ends at the deadline.
+    pub(super) fn page_time(&self, deadline: Instant) -> PageTime {
+        let until = (Instant::now() + self.options.page_within).min(deadline - PAGE_ANSWER_WITHIN);
+        PageTime { until, deadline, rows: 0, sought: false }
     }
 
     /// Whether a page stands that has shown these names, which have intents. If one of them may be gone, it does not, and the
@@ -149,6 +150,11 @@ impl PageTime {
         Instant::now() >= self.until
     }
 
+    /// Whether nothing more may be read, although it was found in time.
+    pub(super) fn is_up(&self) -> bool {
+        Instant::now() >= self.deadline - PAGE_ANSWER_WITHIN
+    }
+
     /// Counts a row, and says whether the time is over. The clock costs more than the next row, and less than a row that was
     /// sought; so it is read for those, and for a few of the others.
     pub(super) fn is_over_at_row(&mut self) -> bool {
@@ -161,16 +167,16 @@ impl PageTime {
         self.sought = matches!(want, Want::Seek(_));
         want
     }
+}
 
-    /// Makes a page, unless that takes longer than a request may.
-    pub(super) async fn limits<P>(
-        &self,
-        making: impl Future<Output = Result<P, Failure>>,
-    ) -> Result<P, Failure> {
-        let late =
-            "The page was not ready in time, because the server reads slowly or names were moved. Try again.";
-        timeout_at(self.deadline, making).await.map_err(|_| Failure::unavailable(late))?
-    }
+/// Makes a page, unless that takes longer than its request may.
+pub(super) async fn page_by<P>(
+    deadline: Instant,
+    making: impl Future<Output = Result<P, Failure>>,
+) -> Result<P, Failure> {
+    let late =
+        "The page was not ready in time, because the server reads slowly or names were moved. Try again.";
+    timeout_at(deadline, making).await.map_err(|_| Failure::unavailable(late))?
 }
 
 fn moved_meanwhile() -> Failure {
@@ -179,7 +185,7 @@ fn moved_meanwhile() -> Failure {
 
 /// Adds the managed folders that lie in the page to its prefixes.
 fn add_folders(request: &ListRequest, bucket: &Bucket, end: &mut PageEnd) {
-    // If a page ends among the names that are rolled up to a folder, and has not listed it, the next page does.
+    // If a page ends among the names that are rolled up to a folder, and has not listed the folder, a later page lists it.
     let is_open = |at: &Position, name: &str| !at.prefix_done && at.name.starts_with(name);
     let rolled_up = bucket.managed_folders.keys().filter_map(|name| {
         let rest = name.strip_prefix(&request.prefix).filter(|_| !request.delimiter.is_empty())?;

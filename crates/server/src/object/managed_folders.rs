@@ -7,6 +7,7 @@ use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::list::ListRequest;
 use rangehold_protocol::object::micros::Micros;
 use serde_json::{Value, json};
+use tokio::time::timeout_at;
 
 use super::ObjectService;
 use super::buckets::{cut_page, page_after};
@@ -141,7 +142,9 @@ impl ObjectService {
                 request.position = end.next;
             }
         };
-        self.page_time(exchange).limits(looking).await
+        let late = "The server could not find out in time whether objects lie in the folder. Try again, or pass \
+                    allowNonEmpty=true.";
+        timeout_at(exchange.deadline(), looking).await.map_err(|_| Failure::unavailable(late))?
     }
 }
 

@@ -171,7 +171,7 @@ impl Folders {
     }
 }
 
-/// The names that begin with `prefix`, page by page; `None` if a page was not told. Call it when nothing that it shows is
+/// The names that begin with `prefix`, page by page; `None` if a page was not told, or was the same again. Call it when nothing that it shows is
 /// renamed any more.
 async fn all_names(client: &mut Client, prefix: &str) -> Option<Vec<String>> {
     let (mut all, mut token) = (Vec::new(), None::<String>);

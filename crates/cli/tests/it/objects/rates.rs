@@ -30,12 +30,12 @@ impl Home {
         refused.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
     }
 
-    /// What a command says that writes or deletes each of the files. It was pushed back, unless the machine is slower than
-    /// the bucket.
+    /// What a command says that writes or deletes each of the files. It was pushed back, unless the machine took much longer
+    /// than the bucket needs, which is four to seven seconds.
     fn says_although_pushed_back(&self, line: &[&str]) -> String {
         let (refused, begun) = (self.refused(), Instant::now());
         let said = self.says(line);
-        let is_slow = begun.elapsed() > Duration::from_secs(3);
+        let is_slow = begun.elapsed() > Duration::from_secs(12);
         assert!(self.refused() > refused || is_slow, "32 requests at once are more than it bears");
         said
     }

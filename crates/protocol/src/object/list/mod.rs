@@ -416,7 +416,8 @@ impl<'a> Listing<'a> {
         true
     }
 
-    /// The position between the name whose rows are done and the next name.
+    /// The position between the name whose rows are done and the next name. `None` if no marker tells it; then the page goes
+    /// on to the next name.
     fn end_before(&self, next: &str) -> Option<Position> {
         let rolled_up = self.last_prefix.as_ref().filter(|prefix| self.name.starts_with(*prefix));
         let prefix_done = rolled_up.is_some();
@@ -429,9 +430,12 @@ impl<'a> Listing<'a> {
         }
         // As a marker, this name would say that it was listed as a prefix. Any text between the two names does as well.
         let mut between = next.to_owned();
-        between.pop();
-        let fits = between > self.name && !says_listed(&between);
-        fits.then_some(Position { name: between, generation: u64::MAX, prefix_done })
+        while between.pop().is_some() && between > self.name {
+            if !says_listed(&between) {
+                return Some(Position { name: between, generation: u64::MAX, prefix_done });
+            }
+        }
+        None
     }
 
     /// The key past all names of the last prefix, if the name is one of those and is not an item.

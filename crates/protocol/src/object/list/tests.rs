@@ -297,7 +297,7 @@ fn a_page_over_empty_folders_ends_when_its_time_is_over() {
     for by_marker in [false, true] {
         let mut request =
             ListRequest { delimiter: "/".to_owned(), max_results: 10, by_marker, ..ListRequest::default() };
-        let folders = ["a/", "a/b/", "a/b/c/", "b/", "c/"];
+        let folders = ["a/", "a/b/", "a/b/c/", "b/", "b//", "c//", "d//", "e/"];
         let mut pages = 0;
         loop {
             let mut listing = Listing::new(&request, BUCKET, NOW);
