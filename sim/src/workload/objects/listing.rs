@@ -30,6 +30,7 @@ impl Objects {
         hold: (u64, u64),
     ) {
         let (mut walk, mut token) = (Walk::default(), None::<String>);
+        let mut begins_after_last = true;
         let since = client.world().now();
         while client.world().now() < end && !walk.ended {
             let begun = client.world().now();
@@ -42,7 +43,8 @@ impl Objects {
                 let Some(page) = page(reply).filter(fits).filter(|_| reply.status == 200) else {
                     return self.found_answer(client, Call::Read, reply);
                 };
-                self.read_page(client, begun, &walk, delimiter, &page);
+                self.read_page(client, begun, &walk, begins_after_last, delimiter, &page);
+                begins_after_last = page.items.len() + page.prefixes.len() == most;
                 let mut names: Vec<String> = page.items.into_iter().map(|item| item.name).collect();
                 names.extend(page.prefixes);
                 names.sort();
@@ -60,20 +62,27 @@ impl Objects {
         }
     }
 
-    /// Notes what a page says of each name in it: the names after the last page, up to the last one of this page.
+    /// Notes what a page says of each name in it: the names after the last page, up to the last one of this page. A page that
+    /// was not full may have ended behind its last name, so the page after it tells nothing of the names before its first one.
     fn read_page(
         &self,
         client: &Client,
         begun: Duration,
         walk: &Walk,
+        begins_after_last: bool,
         delimiter: Option<&str>,
         page: &ObjectPage,
     ) {
         let after = walk.seen.last().map_or("", |(_, name)| name.as_str());
-        let last = page.items.iter().map(|item| &item.name).chain(&page.prefixes).max();
+        let shown = || page.items.iter().map(|item| &item.name).chain(&page.prefixes);
+        let (first, last) = (shown().min(), shown().max());
         let is_in_page = |name: &str| {
+            let is_behind_begin = begins_after_last || first.is_some_and(|first| name >= first.as_str());
             let is_before_end = page.next.is_none() || last.is_some_and(|last| name <= last.as_str());
-            name > after && is_before_end && delimiter.is_none_or(|delimiter| !name.contains(delimiter))
+            name > after
+                && is_behind_begin
+                && is_before_end
+                && delimiter.is_none_or(|delimiter| !name.contains(delimiter))
         };
         for (number, name) in self.names.iter().enumerate().filter(|(_, name)| is_in_page(&name.name)) {
             let item = page.items.iter().find(|item| item.name == name.name);
