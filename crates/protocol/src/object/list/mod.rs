@@ -24,151 +24,26 @@
 
 mod filter;
 mod json;
+mod request;
 mod token;
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use rangehold_map::KeyRange;
 use rangehold_map::key::{
-    BucketId, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix, after_prefix, bucket_objects,
-    names_beginning_with, names_from, partition_length,
+    BucketId, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix, after_prefix, names_beginning_with,
+    partition_length,
 };
 
 use super::error::ObjectError;
 use super::generation::{Generation, Head, Heads, Intent, State};
-use super::glob::Glob;
 use super::limits::{PAGE_ROWS_MAX, STEPS_BEFORE_SEEK};
 use super::micros::Micros;
-use super::request::page_size;
 
 pub use self::filter::Filter;
 pub use self::json::JsonPage;
+pub use self::request::{ListRequest, Shown};
 pub use self::token::Position;
-
-/// Which generations are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shown {
-    /// Live ones.
-    #[default]
-    Live,
-    /// Live and older ones: `versions`.
-    Versions,
-    /// Soft-deleted ones that can be restored: `softDeleted`.
-    SoftDeleted,
-}
-
-/// What a listing asks for.
-#[derive(Debug, Clone, Default)]
-pub struct ListRequest {
-    /// Names begin with this.
-    pub prefix: String,
-    /// Names that have this after the prefix are rolled up to the text that ends with it. Empty for none.
-    pub delimiter: String,
-    /// Names from this one on.
-    pub start_offset: String,
-    /// Names before this one. Empty for no end.
-    pub end_offset: String,
-    /// Names that end with their first delimiter are items too.
-    pub include_trailing_delimiter: bool,
-    /// Folders are listed as prefixes, also those without objects.
-    pub include_folders: bool,
-    /// Which generations are shown.
-    pub shown: Shown,
-    /// A pattern of names.
-    pub glob: Option<Glob>,
-    /// Which items pass; prefixes are exempt.
-    pub filter: Filter,
-    /// Items and prefixes of a page.
-    pub max_results: usize,
-    /// Where the page before ended.
-    pub position: Option<Position>,
-    /// The next page will be asked for by a name alone ([`Position::of_marker`]).
-    pub by_marker: bool,
-}
-
-impl ListRequest {
-    /// Reads the parameters of the JSON API. `get` gives the value of a parameter.
-    pub fn parse<'q>(get: impl Fn(&str) -> Option<&'q str>) -> Result<Self, ObjectError> {
-        let text = |name: &str| get(name).unwrap_or_default().to_owned();
-        let flag = |name: &str| match get(name) {
-            None | Some("" | "false" | "False") => Ok(false),
-            Some("true" | "True") => Ok(true),
-            Some(other) => Err(ObjectError::invalid(name, other, "Write true or false.")),
-        };
-        let shown = match (flag("versions")?, flag("softDeleted")?) {
-            (false, false) => Shown::Live,
-            (true, false) => Shown::Versions,
-            (false, true) => Shown::SoftDeleted,
-            (true, true) => {
-                let hint = "It cannot be combined with versions.";
-                return Err(ObjectError::invalid("softDeleted", "true", hint));
-            }
-        };
-        let glob = get("matchGlob").filter(|glob| !glob.is_empty());
-        let glob = glob.map(|glob| Glob::new(glob).map_err(|error| invalid_glob(&error.to_string())));
-        let delimiter = text("delimiter");
-        if glob.is_some() && !matches!(delimiter.as_str(), "" | "/") {
-            return Err(ObjectError::invalid("delimiter", delimiter, "With matchGlob it must be '/'."));
-        }
-        let token = get("pageToken").filter(|token| !token.is_empty());
-        Ok(Self {
-            prefix: text("prefix"),
-            delimiter,
-            start_offset: text("startOffset"),
-            end_offset: text("endOffset"),
-            include_trailing_delimiter: flag("includeTrailingDelimiter")?,
-            include_folders: flag("includeFoldersAsPrefixes")?,
-            shown,
-            glob: glob.transpose()?,
-            filter: Filter::parse(get("filter").unwrap_or_default())?,
-            max_results: page_size("maxResults", get("maxResults"))?,
-            position: token.map(Position::parse).transpose()?,
-            by_marker: false,
-        })
-    }
-
-    /// The length of the prefix to which `name` is rolled up, if it is.
-    fn rolled_up(&self, name: &str) -> Option<usize> {
-        if self.delimiter.is_empty() {
-            return None;
-        }
-        let rest = name.get(self.prefix.len()..)?;
-        Some(self.prefix.len() + rest.find(&self.delimiter)? + self.delimiter.len())
-    }
-
-    /// The texts with which names must begin: the prefix, and the beginning of the pattern. Of the two, the longer one says
-    /// more. If neither begins with the other, no name fits both.
-    fn beginnings(&self) -> [&str; 2] {
-        [&self.prefix, self.glob.as_ref().map_or("", Glob::literal_prefix)]
-    }
-
-    /// The page has no names below this one.
-    pub fn begins_at(&self) -> &str {
-        let position = self.position.as_ref().map_or("", |position| position.name.as_str());
-        let others = [self.start_offset.as_str(), position];
-        self.beginnings().into_iter().chain(others).max().unwrap_or_default()
-    }
-
-    /// The rows of a bucket that the page can need.
-    pub fn keys(&self, bucket: BucketId) -> KeyRange {
-        let (both, low) = (self.beginnings(), self.begins_at());
-        let ends = both.into_iter().filter(|start| !start.is_empty());
-        let ends = ends.map(|start| end_of(names_beginning_with(bucket, start)));
-        let end = (!self.end_offset.is_empty()).then(|| names_from(bucket, &self.end_offset));
-        let high = ends.chain(end).min().unwrap_or_else(|| end_of(bucket_objects(bucket)));
-        let low = names_from(bucket, low);
-        KeyRange::new(low.clone(), Some(high.max(low)))
-    }
-}
-
-fn end_of(prefix: Vec<u8>) -> Vec<u8> {
-    after_prefix(&prefix).expect("the kind of a key is not FF")
-}
-
-fn invalid_glob(why: &str) -> ObjectError {
-    ObjectError::new(super::error::ErrorKind::Invalid, why).at("matchGlob")
-}
 
 /// What a listing wants next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -525,6 +400,11 @@ impl<'a> Listing<'a> {
     fn fits_glob(&self, name: &str) -> bool {
         self.request.glob.as_ref().is_none_or(|glob| glob.matches(name))
     }
+}
+
+/// The key past all keys that begin with this.
+fn end_of(prefix: Vec<u8>) -> Vec<u8> {
+    after_prefix(&prefix).expect("the kind of a key is not FF")
 }
 
 #[cfg(test)]

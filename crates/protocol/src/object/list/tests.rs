@@ -8,6 +8,7 @@ use rangehold_map::key::{BucketId, ObjectKey};
 use super::*;
 use crate::object::bucket::Bucket;
 use crate::object::generation::tests::{generation, intent};
+use crate::object::glob::Glob;
 use crate::object::limits::PAGE_ITEMS_MAX;
 
 const BUCKET: BucketId = BucketId(7);
