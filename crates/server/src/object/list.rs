@@ -13,7 +13,7 @@ use rangehold_engine::Visit;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::generation::{Generation, Intent, Projection};
 use rangehold_protocol::object::intent::Standing;
-use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, PageEnd, Position, Want};
+use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, PageEnd, Want};
 use rangehold_protocol::object::write::Name;
 use tokio::time::{Instant, timeout_at};
 
@@ -45,10 +45,7 @@ impl ObjectService {
         let address = address(exchange, &bucket, "");
         let begin = || JsonPage::new(address, projection, &fields);
         let put = |page: &mut JsonPage<'_>, name: &str, generation: &Generation| page.put(name, generation);
-        let (page, mut end) = self.page(exchange, &bucket, &request, begin, put).await?;
-        if exchange.query.flag("includeFoldersAsPrefixes")? {
-            add_folders(&request, &bucket, &mut end);
-        }
+        let (page, end) = self.page(exchange, &bucket, &request, begin, put).await?;
         Ok(Reply::json(200, page.finish(&end)))
     }
 
@@ -88,8 +85,7 @@ impl ObjectService {
                 held = Some(hold.map_err(|_| moved_meanwhile())?);
             }
             let mark = self.changes.mark(bucket.id);
-            let listing = || Listing::new(request, bucket.id, exchange.now.into()).without(&gone);
-            let begin = || (listing(), begin(), time);
+            let begin = || (listing_of(bucket, request, exchange, &gone), begin(), time);
             let scanned = self.router.scan_and_count(&keys, begin, |(listing, page, time), key, row| {
                 if time.is_over_at_row() {
                     listing.end_soon();
@@ -169,6 +165,17 @@ impl PageTime {
     }
 }
 
+/// A page of a listing without anything yet, in which the sources of changes that are `gone` show nothing.
+pub(super) fn listing_of<'a>(
+    bucket: &'a Bucket,
+    request: &'a ListRequest,
+    exchange: &Exchange<'_>,
+    gone: &'a BTreeSet<String>,
+) -> Listing<'a> {
+    let folders = bucket.managed_folders.keys().map(String::as_str);
+    Listing::new(request, bucket.id, exchange.now.into()).without(gone).with_folders(folders)
+}
+
 /// Makes a page, unless that takes longer than its request may.
 pub(super) async fn page_by<P>(
     deadline: Instant,
@@ -176,31 +183,20 @@ pub(super) async fn page_by<P>(
 ) -> Result<P, Failure> {
     let late =
         "The page was not ready in time, because the server reads slowly or names were moved. Try again.";
-    timeout_at(deadline, making).await.map_err(|_| Failure::unavailable(late))?
+    found_by(deadline, making, late).await
+}
+
+/// Looks for something, unless that takes longer than its request may; `late` says so then.
+pub(super) async fn found_by<T>(
+    deadline: Instant,
+    looking: impl Future<Output = Result<T, Failure>>,
+    late: &str,
+) -> Result<T, Failure> {
+    timeout_at(deadline, looking).await.map_err(|_| Failure::unavailable(late))?
 }
 
 fn moved_meanwhile() -> Failure {
     Failure::unavailable("Names were moved again and again while they were listed. Try again.")
-}
-
-/// Adds the managed folders that lie in the page to its prefixes.
-fn add_folders(request: &ListRequest, bucket: &Bucket, end: &mut PageEnd) {
-    // If a page ends among the names that are rolled up to a folder, and has not listed the folder, a later page lists it.
-    let is_open = |at: &Position, name: &str| !at.prefix_done && at.name.starts_with(name);
-    let rolled_up = bucket.managed_folders.keys().filter_map(|name| {
-        let rest = name.strip_prefix(&request.prefix).filter(|_| !request.delimiter.is_empty())?;
-        let length = rest.find(&request.delimiter)? + request.delimiter.len();
-        Some(&name[..request.prefix.len() + length])
-    });
-    let is_behind = |at: &Position, name: &str| name <= at.name.as_str() && !is_open(at, name);
-    let in_page = |name: &&str| {
-        let is_new = request.position.as_ref().is_none_or(|begin| !is_behind(begin, name));
-        is_new && end.next.as_ref().is_none_or(|next| is_behind(next, name))
-    };
-    let folders: Vec<String> = rolled_up.filter(in_page).map(str::to_owned).collect();
-    end.prefixes.extend(folders);
-    end.prefixes.sort();
-    end.prefixes.dedup();
 }
 
 /// What a listing wants, as the engine's scans take it.

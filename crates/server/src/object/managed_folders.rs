@@ -7,13 +7,13 @@ use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::list::ListRequest;
 use rangehold_protocol::object::micros::Micros;
 use serde_json::{Value, json};
-use tokio::time::timeout_at;
 
 use super::ObjectService;
 use super::buckets::{cut_page, page_after};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
+use super::list::found_by;
 use super::reply::Reply;
 
 /// Managed folders of one bucket. All of them are in the bucket's row.
@@ -144,7 +144,7 @@ impl ObjectService {
         };
         let late = "The server could not find out in time whether objects lie in the folder. Try again, or pass \
                     allowNonEmpty=true.";
-        timeout_at(exchange.deadline(), looking).await.map_err(|_| Failure::unavailable(late))?
+        found_by(exchange.deadline(), looking, late).await
     }
 }
 

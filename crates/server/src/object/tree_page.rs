@@ -22,7 +22,7 @@ use tokio::time::timeout_at;
 use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
-use super::list::PageTime;
+use super::list::{PageTime, listing_of};
 use super::located::moved_meanwhile;
 use super::tree_walk::Visitor;
 use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX};
@@ -127,7 +127,7 @@ impl ObjectService {
                 held = Some(hold.map_err(|_| moved_meanwhile())?);
             }
             let (mark, before) = (self.changes.mark(bucket.id), self.tree(bucket.id).await?.changes);
-            let listing = Listing::new(request, bucket.id, exchange.now.into()).without(&gone);
+            let listing = listing_of(bucket, request, exchange, &gone);
             let mut visitor = ObjectPage { listing, page: begin(), put: &put, time };
             self.walk(bucket.id, &keys, &mut visitor).await?;
             let ObjectPage { mut listing, mut page, .. } = visitor;

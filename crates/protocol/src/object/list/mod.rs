@@ -14,6 +14,10 @@
 //! Of one name the generations are shown in their order, the oldest first. The live one is the youngest, though its row comes
 //! first: a listing of versions keeps it back until the others are done.
 //!
+//! Folders come with the names, each before the first name at or after it: those of a bucket with a hierarchical namespace
+//! as its tree is walked ([`Listing::visit_folder`]), and managed ones, which are known from the beginning
+//! ([`Listing::with_folders`]).
+//!
 //! A head may have an intent: a change of several names takes its generation away, or has done so. The rows of one page do
 //! not tell which. The listing shows the generation and notes the intent ([`Listing::take_met`]). If the caller finds that the
 //! change is committed, it makes the page again, without the names that are gone ([`Listing::without`]).
@@ -28,11 +32,13 @@ mod request;
 mod token;
 
 use std::collections::BTreeSet;
+use std::iter::Peekable;
+use std::vec::IntoIter;
 
 use bytes::Bytes;
 use rangehold_map::key::{
     BucketId, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix, after_prefix, names_beginning_with,
-    partition_length,
+    names_from, partition_length,
 };
 
 use super::error::ObjectError;
@@ -75,6 +81,8 @@ pub struct Listing<'a> {
     gone: Option<&'a BTreeSet<String>>,
     /// The names with an intent of another change, each with the intent.
     met: Vec<(String, Intent)>,
+    /// The managed folders that were not visited yet, in order.
+    folders: Peekable<IntoIter<&'a str>>,
     /// The name whose rows are coming, and how many of them were stepped over.
     name: String,
     /// What the keys of these rows begin with; empty for a folder.
@@ -107,6 +115,7 @@ impl<'a> Listing<'a> {
             now,
             gone: None,
             met: Vec::new(),
+            folders: Vec::new().into_iter().peekable(),
             name: String::new(),
             partition: Vec::new(),
             steps: 0,
@@ -127,6 +136,15 @@ impl<'a> Listing<'a> {
     #[must_use]
     pub fn without(self, gone: &'a BTreeSet<String>) -> Self {
         Self { gone: Some(gone), ..self }
+    }
+
+    /// The same page, with these managed folders among its prefixes, if the request wants folders. They come in the order of
+    /// their names, which end with a slash.
+    #[must_use]
+    pub fn with_folders(self, folders: impl IntoIterator<Item = &'a str>) -> Self {
+        let is_wanted = |folder: &&str| self.request.include_folders && self.request.reaches(folder);
+        let folders: Vec<&str> = folders.into_iter().filter(is_wanted).collect();
+        Self { folders: folders.into_iter().peekable(), ..self }
     }
 
     /// Ends the page before the next name, once the page has passed the position at which it began.
@@ -152,8 +170,27 @@ impl<'a> Listing<'a> {
 
     /// Takes a folder of a bucket with a hierarchical namespace, before the rows of what lies in it.
     pub fn visit_folder(&mut self, whole: &str, mut put: impl FnMut(&str, &Generation)) -> Want {
+        match self.take_folders(whole, &mut put) {
+            Some(want) => want,
+            None => self.take_folder(whole, &mut put),
+        }
+    }
+
+    /// Takes the managed folders up to this name, and says what the listing wants instead of the name, if it does not want it.
+    fn take_folders(&mut self, name: &str, put: &mut impl FnMut(&str, &Generation)) -> Option<Want> {
+        while let Some(folder) = self.folders.next_if(|folder| *folder <= name) {
+            match self.take_folder(folder, put) {
+                Want::Seek(past) if past <= names_from(self.bucket, name) => {}
+                Want::Next => {}
+                want => return Some(want),
+            }
+        }
+        None
+    }
+
+    fn take_folder(&mut self, whole: &str, put: &mut impl FnMut(&str, &Generation)) -> Want {
         self.rows += 1;
-        if self.end_name(&mut put) || self.is_long(whole) {
+        if self.end_name(put) || self.is_long(whole) {
             return Want::Stop;
         }
         // So that a page can end here, also if it has met nothing but folders.
@@ -186,6 +223,11 @@ impl<'a> Listing<'a> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        while !self.is_full
+            && let Some(folder) = self.folders.next()
+        {
+            self.take_folder(folder, &mut put);
+        }
         if !self.is_full {
             self.end_name(&mut put);
         }
@@ -206,6 +248,11 @@ impl<'a> Listing<'a> {
             return Ok(self.pass_over(&ObjectRow::Head));
         }
         let ObjectKey { name, row, .. } = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
+        if name != self.name
+            && let Some(want) = self.take_folders(&name, put)
+        {
+            return Ok(want);
+        }
         if name != self.name {
             if self.end_name(put) || self.is_long(&name) {
                 return Ok(Want::Stop);
@@ -275,7 +322,8 @@ impl<'a> Listing<'a> {
 
     /// Whether the page has read so much, or taken so long, that it ends before `next` although it is not full.
     fn is_long(&mut self, next: &str) -> bool {
-        if self.rows < PAGE_ROWS_MAX && !self.is_late || self.name.is_empty() {
+        // A folder of a tree, a managed one and an object can have the same name: that is one name.
+        if self.rows < PAGE_ROWS_MAX && !self.is_late || self.name.is_empty() || self.name == next {
             return false;
         }
         // A page that ends where it began would be asked for again and again.

@@ -105,6 +105,14 @@ impl ListRequest {
         [&self.prefix, self.glob.as_ref().map_or("", Glob::literal_prefix)]
     }
 
+    /// Whether the page can need this name.
+    pub(super) fn reaches(&self, name: &str) -> bool {
+        let is_before_end = self.end_offset.is_empty() || name < self.end_offset.as_str();
+        name >= self.begins_at()
+            && is_before_end
+            && self.beginnings().iter().all(|start| name.starts_with(start))
+    }
+
     /// The page has no names below this one.
     pub fn begins_at(&self) -> &str {
         let position = self.position.as_ref().map_or("", |position| position.name.as_str());

@@ -1,6 +1,6 @@
 //! Listings against a model that reads everything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use rangehold_map::key::{BucketId, ObjectKey};
@@ -16,6 +16,13 @@ const NOW: Micros = Micros::new(1_000);
 
 /// What is stored: of each name the live generation, and the others with whether they are soft-deleted.
 type Stored = BTreeMap<String, (Option<u64>, BTreeMap<u64, bool>)>;
+
+/// The folders of a bucket, those of its tree and the managed ones.
+#[derive(Debug, Clone, Default)]
+struct Folders {
+    tree: BTreeSet<String>,
+    managed: BTreeSet<String>,
+}
 
 /// The rows of what is stored, in their order. Each name has an upload too, as a row that no listing shows.
 fn rows(stored: &Stored) -> Vec<(Vec<u8>, Bytes)> {
@@ -45,35 +52,44 @@ fn rows(stored: &Stored) -> Vec<(Vec<u8>, Bytes)> {
     rows
 }
 
-/// One page, read as the engine reads it; and how many rows that took.
+/// One page of a bucket without folders, read as the engine reads it; and how many rows that took.
 fn page(rows: &[(Vec<u8>, Bytes)], request: &ListRequest) -> (Vec<(String, u64)>, PageEnd, usize) {
-    page_within(rows, request, usize::MAX)
+    page_within(rows, &Folders::default(), request, usize::MAX)
 }
 
 /// One page that has time for this number of rows.
 fn page_within(
     rows: &[(Vec<u8>, Bytes)],
+    folders: &Folders,
     request: &ListRequest,
     most: usize,
 ) -> (Vec<(String, u64)>, PageEnd, usize) {
     let keys = request.keys(BUCKET);
-    let mut listing = Listing::new(request, BUCKET, NOW);
+    let mut listing =
+        Listing::new(request, BUCKET, NOW).with_folders(folders.managed.iter().map(String::as_str));
     let mut items = Vec::new();
     let mut put = |name: &str, generation: &Generation| items.push((name.to_owned(), generation.id.0));
+    let tree = folders.tree.iter().map(|folder| (names_from(BUCKET, folder), Err(folder)));
+    let mut all: Vec<_> = rows.iter().map(|(key, value)| (key.clone(), Ok(value))).chain(tree).collect();
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
     let (mut from, mut read) = (keys.low().to_vec(), 0);
-    let mut at = rows.partition_point(|(key, _)| *key < from);
-    while let Some((key, value)) = rows.get(at).filter(|(key, _)| keys.contains(key)) {
+    let mut at = all.partition_point(|(key, _)| *key < from);
+    while let Some((key, row)) = all.get(at).filter(|(key, _)| keys.contains(key)) {
         if read >= most {
             listing.end_soon();
         }
         read += 1;
-        match listing.visit(key, value, &mut put) {
+        let want = match row {
+            Ok(value) => listing.visit(key, value, &mut put),
+            Err(folder) => listing.visit_folder(folder, &mut put),
+        };
+        match want {
             Want::Stop => break,
             Want::Next => at += 1,
             Want::Seek(key) => {
                 assert!(key > from, "a listing goes forward");
                 from = key;
-                at = (at + 1).max(rows.partition_point(|(key, _)| *key < from));
+                at = (at + 1).max(all.partition_point(|(key, _)| *key < from));
             }
         }
     }
@@ -84,13 +100,14 @@ fn page_within(
 /// All items and prefixes, page by page. Each page has time for `within` rows, if there is a limit.
 fn walk(
     rows: &[(Vec<u8>, Bytes)],
+    folders: &Folders,
     request: &ListRequest,
     within: Option<usize>,
 ) -> (Vec<(String, u64)>, Vec<String>) {
     let (mut items, mut prefixes) = (Vec::new(), Vec::new());
     let mut request = request.clone();
     loop {
-        let (new_items, end, _) = page_within(rows, &request, within.unwrap_or(usize::MAX));
+        let (new_items, end, _) = page_within(rows, folders, &request, within.unwrap_or(usize::MAX));
         let count = new_items.len() + end.prefixes.len();
         assert!(count <= request.max_results, "{count} things on a page");
         items.extend(new_items);
@@ -111,9 +128,15 @@ fn walk(
 }
 
 /// The same by reading everything.
-fn model(stored: &Stored, request: &ListRequest) -> (Vec<(String, u64)>, Vec<String>) {
+fn model(stored: &Stored, folders: &Folders, request: &ListRequest) -> (Vec<(String, u64)>, Vec<String>) {
     let (mut items, mut prefixes) = (Vec::new(), Vec::new());
-    for (name, (live, others)) in stored {
+    let nothing = (None, BTreeMap::new());
+    let shows_folders = request.include_folders && request.shown != Shown::SoftDeleted;
+    let folders = folders.tree.union(&folders.managed).filter(|_| shows_folders);
+    let folders: BTreeSet<&String> = folders.collect();
+    let names: BTreeSet<&String> = stored.keys().chain(folders.iter().copied()).collect();
+    for name in names {
+        let (live, others) = stored.get(name).unwrap_or(&nothing);
         let fits = name.starts_with(&request.prefix)
             && *name >= request.start_offset
             && (request.end_offset.is_empty() || *name < request.end_offset);
@@ -125,7 +148,7 @@ fn model(stored: &Stored, request: &ListRequest) -> (Vec<(String, u64)>, Vec<Str
             Shown::Versions => others(false).chain(*live).collect(),
             Shown::SoftDeleted => others(true).collect(),
         };
-        if shown.is_empty() {
+        if shown.is_empty() && !(fits && folders.contains(name)) {
             continue;
         }
         let rest = &name[request.prefix.len()..];
@@ -153,17 +176,22 @@ fn names() -> impl Strategy<Value = Stored> {
     proptest::collection::btree_map("[ab/\u{1}é]{1,5}", (live, others), 0..14)
 }
 
+fn folders() -> impl Strategy<Value = Folders> {
+    let some = || proptest::collection::btree_set("[ab/\u{1}é]{1,4}/", 0..5);
+    (some(), some()).prop_map(|(tree, managed)| Folders { tree, managed })
+}
+
 fn requests() -> impl Strategy<Value = ListRequest> {
     let text = || prop_oneof![3 => Just(String::new()), 2 => "[ab/]{1,3}"];
     let delimiter = prop_oneof![Just(""), Just("/"), Just("b/")];
     let shown = prop_oneof![Just(Shown::Live), Just(Shown::Versions), Just(Shown::SoftDeleted)];
     let glob = prop_oneof![4 => Just(""), 1 => Just("a*"), 1 => Just("**/"), 1 => Just("a/**b")];
     let bounds = (text(), text(), text());
-    (bounds, delimiter, any::<bool>(), shown, glob, 1usize..6).prop_map(
+    (bounds, delimiter, any::<(bool, bool)>(), shown, glob, 1usize..6).prop_map(
         |(
             (prefix, start_offset, end_offset),
             delimiter,
-            include_trailing_delimiter,
+            (include_trailing_delimiter, include_folders),
             shown,
             glob,
             max_results,
@@ -174,7 +202,7 @@ fn requests() -> impl Strategy<Value = ListRequest> {
                 start_offset,
                 end_offset,
                 include_trailing_delimiter,
-                include_folders: false,
+                include_folders,
                 shown,
                 glob: (!glob.is_empty()).then(|| Glob::new(glob).expect("a good pattern")),
                 filter: Filter::default(),
@@ -190,24 +218,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn a_walk_finds_what_reading_everything_finds(stored in names(), request in requests()) {
+    fn a_walk_finds_what_reading_everything_finds(stored in names(), folders in folders(), request in requests()) {
         let rows = rows(&stored);
-        prop_assert_eq!(walk(&rows, &request, None), model(&stored, &request));
+        prop_assert_eq!(walk(&rows, &folders, &request, None), model(&stored, &folders, &request));
     }
 
     #[test]
     fn a_walk_whose_pages_have_little_time_finds_the_same(
         stored in names(),
+        folders in folders(),
         request in requests(),
         within in 0usize..12,
     ) {
         let rows = rows(&stored);
-        prop_assert_eq!(walk(&rows, &request, Some(within)), model(&stored, &request));
+        prop_assert_eq!(walk(&rows, &folders, &request, Some(within)), model(&stored, &folders, &request));
     }
 
     #[test]
     fn a_walk_by_markers_finds_the_same(
         stored in names(),
+        folders in folders(),
         request in requests(),
         within in proptest::option::of(0usize..12),
     ) {
@@ -220,7 +250,7 @@ proptest! {
             ..request
         };
         let rows = rows(&stored);
-        prop_assert_eq!(walk(&rows, &request, within), model(&stored, &request));
+        prop_assert_eq!(walk(&rows, &folders, &request, within), model(&stored, &folders, &request));
     }
 }
 

@@ -30,7 +30,7 @@ const TREE: &str = r#"{"name":"tree","hierarchicalNamespace":{"enabled":true},
 const FOLDERS: &str = "/storage/v1/b/tree/folders";
 
 impl Service {
-    async fn with_tree(self) -> Self {
+    pub(super) async fn with_tree(self) -> Self {
         self.object_json("POST", "/storage/v1/b?project=p", TREE).await;
         self
     }
@@ -40,7 +40,7 @@ impl Service {
         Self::open(Wanted { store, after_names_step, ..Wanted::default() }).await
     }
 
-    async fn store(&self, bucket: &str, name: &str, bytes: &[u8]) -> u16 {
+    pub(super) async fn store(&self, bucket: &str, name: &str, bytes: &[u8]) -> u16 {
         let name = name.replace('/', "%2F");
         let target = format!("/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}");
         self.send_object(&Request::new("POST", &target, &[], bytes)).await.status
@@ -52,7 +52,7 @@ impl Service {
     }
 
     /// All names and prefixes that the pages of a listing show.
-    async fn listed(&self, bucket: &str, query: &str) -> (Vec<String>, Vec<String>) {
+    pub(super) async fn listed(&self, bucket: &str, query: &str) -> (Vec<String>, Vec<String>) {
         let (mut names, mut prefixes, mut token) = (Vec::new(), Vec::new(), String::new());
         for _ in 0..200 {
             let page = format!("/storage/v1/b/{bucket}/o?{query}{token}");

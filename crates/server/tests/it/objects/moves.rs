@@ -70,7 +70,7 @@ impl Service {
     }
 
     /// Lets a range begin with the names from `name` on.
-    async fn split_objects(&self, name: &str) {
+    pub(super) async fn split_objects(&self, name: &str) {
         let rows = self.stored(KIND_BUCKET).await;
         let (_, bucket) = rows.last().expect("a bucket's row comes after the row that counts the ids");
         let bucket = Bucket::decode(bucket).expect("a bucket");
