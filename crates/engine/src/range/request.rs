@@ -1,5 +1,7 @@
 //! What a write asks for, and what its judge decides.
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use rangehold_map::{PartitionPrefix, Timestamp};
 use tokio::time::Instant;
@@ -33,9 +35,9 @@ pub struct WriteRequest<'a> {
     /// write if a later one was announced to it ([`Router::fence_bucket`](crate::Router::fence_bucket)). `None` for a
     /// write that folders have no part in.
     pub seen: Option<u64>,
-    /// Whether a client whose write is refused will read the row and try again. If others change the row at the same
-    /// time, its refusal may then wait a little for its turn.
-    pub is_tried_again: bool,
+    /// The client, if it will read the row and try again when its write is refused: the address of its connection. If others
+    /// change the row at the same time, its refusal may then wait a little for its turn.
+    pub tried_again_by: Option<SocketAddr>,
 }
 
 impl<'a> WriteRequest<'a> {
@@ -49,7 +51,7 @@ impl<'a> WriteRequest<'a> {
             space: Space::Takes,
             of_closed: false,
             seen: None,
-            is_tried_again: false,
+            tried_again_by: None,
         }
     }
 }

@@ -87,8 +87,10 @@ impl Range {
         match judge(&current, stamp.at) {
             Err(()) => {
                 let newest = *guard;
-                let key = keys.first().filter(|_| request.is_tried_again);
-                let turn = key.and_then(|key| self.turns.enter(key, opening.rows.is_changing(key)));
+                let turn = keys
+                    .first()
+                    .zip(request.tried_again_by)
+                    .and_then(|(key, client)| self.turns.enter(key, client, opening.rows.is_changing(key)));
                 drop((guard, admitted.entry));
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
                 self.meter.judged(keys);
@@ -111,7 +113,7 @@ impl Range {
             Ok(changes) => {
                 self.meter.wrote(&changes);
                 let batch = self.batch(partition, changes, stripe, stamp);
-                self.commit(opening, Entrance { guard, admitted }, batch, stamp, deadline).await
+                self.commit(opening, Entrance { guard, admitted }, batch, stamp, request).await
             }
         }
     }
@@ -163,16 +165,17 @@ impl Range {
         entrance: Entrance,
         batch: Batch,
         stamp: Stamp,
-        deadline: Instant,
+        request: &WriteRequest<'_>,
     ) -> Result<Timestamp, WriteError<()>> {
         let keys: Vec<Bytes> = batch.rows.iter().map(|(key, _)| key.clone()).collect();
+        let WriteRequest { deadline, tried_again_by: winner, .. } = *request;
         let entering = RunToEnd::new(enter(Arc::clone(&opening), batch, Some(entrance)));
         let durable = async {
             let (ticket, sequence) = entering.await.map_err(WriteError::OutcomeUnknown)?;
             settled(ticket).await.map_err(WriteError::OutcomeUnknown)?;
             // A read that comes after the answer must see the rows.
             opening.rows.durable(sequence);
-            self.turns.next(keys.iter().map(|key| key.as_ref()));
+            self.turns.next(keys.iter().map(|key| key.as_ref()), winner);
             Ok::<_, WriteError<()>>(())
         };
         match timeout_at(deadline, durable).await {

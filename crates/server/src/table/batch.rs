@@ -91,8 +91,7 @@ impl TableService {
         }
         let table = self.catalogue(account).open(&prepared[0].table).await.map_err(|f| f.of_operation(0))?;
         let writes: Vec<&Write> = prepared.iter().map(|prepared| &prepared.write).collect();
-        let written =
-            self.apply(account, table.id, &writes, exchange.body_bytes(), exchange.deadline).await?;
+        let written = self.apply(exchange, table.id, &writes).await?;
         prepared
             .iter()
             .zip(&batch.operations)

@@ -19,11 +19,10 @@ use rangehold_protocol::table::request::{EntityName, wrong_key_count};
 use rangehold_protocol::table::row::RowView;
 use rangehold_protocol::table::select::Select;
 use rangehold_protocol::table::write::{Change, Write, WriteKind, judge};
-use tokio::time::Instant;
 
 use super::TableService;
 use super::admit::Touched;
-use super::exchange::{Authorised, Prefer};
+use super::exchange::{Authorised, Exchange, Prefer};
 use super::failure::{Failure, damaged};
 use super::prepared::{Prepared, ReplyWish, action_of};
 use super::reply::Reply;
@@ -141,21 +140,20 @@ impl TableService {
             Some((&write.partition_key, &write.row_key)),
         )?;
         let account = exchange.address.account.as_str();
-        let written = self.apply(account, table, &[write], exchange.body_bytes(), exchange.deadline).await;
+        let written = self.apply(exchange, table, &[write]).await;
         let written = written.map_err(|failure| Failure { operation: None, ..failure })?;
         prepared.reply(&exchange.address.base, account, written)
     }
 
     /// Applies writes to one partition (the PartitionKey of the first), all of them or none. Returns their common
-    /// timestamp. `bytes` is the memory that they need while they are held. A failure names the operation that failed.
+    /// timestamp. A failure names the operation that failed.
     pub(super) async fn apply(
         &self,
-        account: &str,
+        exchange: &Exchange<'_>,
         table: TableId,
         writes: &[&Write],
-        bytes: u64,
-        deadline: Instant,
     ) -> Result<Timestamp, Failure> {
+        let (account, deadline) = (exchange.address.account.as_str(), exchange.deadline);
         let partition = PartitionPrefix::entity(account, table, &writes[0].partition_key);
         let keys: Vec<Vec<u8>> = writes.iter().map(|write| partition.key(&write.row_key)).collect();
         let decide = |current: &[Option<Bytes>], now: Timestamp| {
@@ -176,11 +174,15 @@ impl TableService {
             Ok::<_, Failure>(rows)
         };
         // A client that names an ETag works by reading, changing and trying again.
-        let is_tried_again = matches!(writes, [write] if write.kind.names_etag());
+        let tries_again = matches!(writes, [write] if write.kind.names_etag());
         let only_deletes = writes.iter().all(|write| matches!(write.kind, WriteKind::Delete(_)));
         let space = if only_deletes { Space::Returns } else { Space::Takes };
-        let request =
-            WriteRequest { bytes, is_tried_again, space, ..WriteRequest::new(&partition, &keys, deadline) };
+        let request = WriteRequest {
+            bytes: exchange.body_bytes(),
+            tried_again_by: tries_again.then_some(exchange.connection.peer),
+            space,
+            ..WriteRequest::new(&partition, &keys, deadline)
+        };
         let touched =
             Touched { account, table, key: &keys[0], access: Access::Write, entities: writes.len() };
         self.admitted(touched, deadline, async { Ok(self.router.write(&request, decide).await?) }).await
