@@ -5,6 +5,7 @@ use rangehold_protocol::object::bucket::policy::Policy;
 use rangehold_protocol::object::bucket::{BodyMode, Bucket};
 use rangehold_protocol::object::condition::{Conditions, Tags};
 use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::folder::with_slash;
 use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::write::{Change, Edit, Name};
@@ -15,7 +16,7 @@ use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::grants::Place;
 use super::json::resource;
-use super::managed_folders::{missing, with_slash};
+use super::managed_folders::missing;
 use super::reply::Reply;
 
 impl ObjectService {

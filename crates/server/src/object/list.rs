@@ -186,7 +186,7 @@ pub(super) async fn page_by<P>(
     found_by(deadline, making, late).await
 }
 
-/// Looks for something, unless that takes longer than its request may; `late` says so then.
+/// Looks for something, unless that takes longer than its request may. In that case `late` is the message for the client.
 pub(super) async fn found_by<T>(
     deadline: Instant,
     looking: impl Future<Output = Result<T, Failure>>,

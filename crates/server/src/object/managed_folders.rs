@@ -3,6 +3,7 @@
 use rangehold_protocol::object::bucket::{Bucket, ManagedFolder};
 use rangehold_protocol::object::condition::{Conditions, Purpose};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::folder::{check_folder, with_slash};
 use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::list::ListRequest;
 use rangehold_protocol::object::micros::Micros;
@@ -29,6 +30,7 @@ impl ObjectService {
         let body = self.body_object(exchange, body).await?;
         let name = body.get("name").and_then(Value::as_str).ok_or_else(|| ObjectError::required("name"))?;
         let name = with_slash(name);
+        check_folder(&name)?;
         let add = |bucket: &Bucket, now: Micros| {
             let mut bucket = bucket.clone();
             if bucket.managed_folders.len() >= MANAGED_FOLDERS_MAX {
@@ -151,11 +153,6 @@ impl ObjectService {
 fn shown(exchange: &Exchange<'_>, bucket: &Bucket, name: &str) -> Result<Reply, Failure> {
     let folder = bucket.managed_folders.get(name).ok_or_else(|| missing(name))?;
     resource(exchange, bucket.managed_folder_json(&exchange.base, name, folder))
-}
-
-/// The name of a folder ends with a slash, also if the client leaves it out.
-pub(super) fn with_slash(name: &str) -> String {
-    if name.ends_with('/') { name.to_owned() } else { format!("{name}/") }
 }
 
 pub(super) fn missing(name: &str) -> ObjectError {

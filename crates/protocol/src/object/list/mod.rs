@@ -14,9 +14,9 @@
 //! Of one name the generations are shown in their order, the oldest first. The live one is the youngest, though its row comes
 //! first: a listing of versions keeps it back until the others are done.
 //!
-//! Folders come with the names, each before the first name at or after it: those of a bucket with a hierarchical namespace
-//! as its tree is walked ([`Listing::visit_folder`]), and managed ones, which are known from the beginning
-//! ([`Listing::with_folders`]).
+//! Folders come with the names. Each comes before the first object whose name is equal to it or greater. Those of a bucket
+//! with a hierarchical namespace come as its tree is walked ([`Listing::visit_folder`]). Managed folders are known from the
+//! beginning ([`Listing::with_folders`]).
 //!
 //! A head may have an intent: a change of several names takes its generation away, or has done so. The rows of one page do
 //! not tell which. The listing shows the generation and notes the intent ([`Listing::take_met`]). If the caller finds that the
@@ -176,7 +176,8 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Takes the managed folders up to this name, and says what the listing wants instead of the name, if it does not want it.
+    /// Takes the managed folders up to this name. Returns what the listing wants next if the page ends at one of them, or if
+    /// the name lies in a prefix that is listed.
     fn take_folders(&mut self, name: &str, put: &mut impl FnMut(&str, &Generation)) -> Option<Want> {
         while let Some(folder) = self.folders.next_if(|folder| *folder <= name) {
             match self.take_folder(folder, put) {

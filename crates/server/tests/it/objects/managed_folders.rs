@@ -33,6 +33,17 @@ async fn managed_folders_are_listed_in_pages() {
 }
 
 #[tokio::test]
+async fn a_managed_folder_has_a_name_that_an_object_could_have() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    for (name, status) in [("", 400), ("/", 400), (&"x".repeat(1_024), 400), (&"x".repeat(1_023), 200)] {
+        let body = serde_json::json!({ "name": name }).to_string();
+        let answer = service.object("POST", FOLDERS, &body).await;
+        assert_eq!(answer.status, status, "{} bytes: {}", name.len(), answer.body);
+    }
+}
+
+#[tokio::test]
 async fn conditions_on_a_managed_folder_look_at_its_metageneration() {
     let service = Service::start().await;
     service.create_bucket("photos").await;
