@@ -24,9 +24,11 @@ pub(crate) const FLUSH_YIELDS_WITHIN: Duration = Duration::from_millis(1);
 /// How many refused writes of a row get their turn when a change of the row is durable. With the writer of that change
 /// they are three that try: each change then takes about six requests.
 pub(crate) const TURNS_AT_ONCE: usize = 2;
-/// How many clients that do not wait keep their place in the queue of a row. Those that had their turn come back within a
-/// round or two; the others went away.
-pub(crate) const TURN_PLACES_KEPT: usize = 256;
+/// How many turns a client has before it loses its place in the queue of a row. Of three that try, one wins, so 24 of 25 clients
+/// win within eight turns.
+pub(crate) const TURNS_OF_PLACE: u32 = 8;
+/// After so many refusals of others, a client loses its place in the queue of a row: it went away.
+pub(crate) const TURN_PLACES_KEPT: u64 = 1_024;
 /// The longest time for which a refusal waits for its turn, after it may be told.
 pub(crate) const TURN_MAX: Duration = Duration::from_millis(100);
 

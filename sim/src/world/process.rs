@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -66,6 +67,7 @@ pub struct Process {
     tables: Arc<TableService>,
     objects: Arc<ObjectService>,
     tasks: Mutex<JoinSet<()>>,
+    connections: AtomicU16,
 }
 
 /// What a process is started with.
@@ -142,7 +144,21 @@ impl Process {
             }
         }
         let tasks = Mutex::new(tasks);
-        Ok(Self { number, life, clock, node, own, router, door, freezer, tables, objects, tasks })
+        let connections = AtomicU16::new(1);
+        Ok(Self {
+            number,
+            life,
+            clock,
+            node,
+            own,
+            router,
+            door,
+            freezer,
+            tables,
+            objects,
+            tasks,
+            connections,
+        })
     }
 
     /// Its partition servers.
@@ -170,8 +186,13 @@ impl Process {
             let tables = Arc::clone(&tables);
             async move { tables.handle(connection, request).await }
         };
-        self.spawn(serve_stream(server, peer(), handler));
+        self.spawn(serve_stream(server, self.peer(), handler));
         client
+    }
+
+    /// The address of the client of a new connection: always the same machine, and a port of its own.
+    fn peer(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.connections.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// A new connection to its object service.
@@ -182,7 +203,7 @@ impl Process {
             let objects = Arc::clone(&objects);
             async move { objects.handle(connection, request).await }
         };
-        self.spawn(serve_stream(server, peer(), handler));
+        self.spawn(serve_stream(server, self.peer(), handler));
         client
     }
 
@@ -259,11 +280,6 @@ impl Process {
     pub(crate) fn set_slow(&self, slow: bool) {
         self.door.set_slow(slow);
     }
-}
-
-/// All clients come from the same address.
-fn peer() -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::LOCALHOST, 1))
 }
 
 /// Everybody may do everything, as in development. The walk over buckets is asked for ([`Process::tidy_objects`]).
