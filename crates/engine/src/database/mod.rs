@@ -30,7 +30,7 @@ use rangehold_map::key::KIND_RANGE_META;
 use slatedb::admin::{Admin, AdminBuilder};
 use slatedb::config::{FlushOptions, FlushType, Settings};
 use slatedb::manifest::VersionedManifest;
-use slatedb::{CompactionFilterSupplier, Db, SstBlockSize};
+use slatedb::{BlockCachePolicy, CacheTarget, CompactionFilterSupplier, Db, SstBlockSize};
 use tokio::runtime::Handle;
 
 pub(crate) use background::Background;
@@ -229,7 +229,8 @@ async fn build(
         .with_system_clock(databases.clock.for_database())
         .with_seed(databases.seed_of(&place.path))
         .with_sst_block_size(BLOCK_SIZE)
-        .with_db_cache(Arc::clone(&databases.caches.all), place.cache_id);
+        .with_db_cache(Arc::clone(&databases.caches.all), place.cache_id)
+        .with_block_cache_policy(kept_of_new_files());
     if let Some(epoch) = expected_epoch {
         builder = builder.with_expected_epoch(epoch);
     }
@@ -242,6 +243,12 @@ async fn build(
 /// Flushes the log, or the log and the memtable.
 pub(crate) async fn flush(db: &Db, what: FlushType) -> Result<(), slatedb::Error> {
     db.flush_with_options(FlushOptions { flush_type: what }).await
+}
+
+/// What the caches keep of a file while it is written: its index and its filters. Its blocks have the rows of a memtable,
+/// and the range keeps rows that were just written in its own cache, so that blocks would be a second copy.
+fn kept_of_new_files() -> BlockCachePolicy {
+    BlockCachePolicy::default().with_flush_targets(&[CacheTarget::Index, CacheTarget::Filters])
 }
 
 fn settings(databases: &Databases) -> Settings {

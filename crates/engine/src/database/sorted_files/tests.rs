@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rangehold_map::KeyRange;
 use slatedb::config::FlushType;
+use slatedb::db_cache::{CachedEntry, CachedKey, DbCache, SplitCache};
 use slatedb::{Db, DbSnapshot};
 use tokio::runtime::{Handle, Runtime};
 
@@ -45,13 +48,19 @@ fn key(number: u16) -> Bytes {
     Bytes::from(format!("{number:03}"))
 }
 
-/// A database in memory, with what is needed to read its files.
-async fn database() -> (Databases, Place, Db) {
+/// What is needed to make a database in memory.
+fn databases() -> (Databases, Place) {
     let objects = Store::in_memory().object_store();
     let shares = Shares::of(MEMORY_BYTES_MIN).unwrap();
     let databases = Databases::new(objects, shares, Clock::system(), 1, Handle::current());
     let filter = Arc::new(LeaveOut::new(Arc::default()));
     let place = Place { path: "ranges/test".to_owned(), cache_id: 1, filter };
+    (databases, place)
+}
+
+/// A database in memory, with what is needed to read its files.
+async fn database() -> (Databases, Place, Db) {
+    let (databases, place) = databases();
     let db = create(&databases, &place).await.unwrap();
     (databases, place, db)
 }
@@ -154,4 +163,46 @@ async fn two_files_with_keys_that_follow_each_other_are_shown_as_one() {
         found.push(key);
     }
     assert_eq!(found, (0..KEYS).map(key).collect::<Vec<_>>());
+}
+
+/// A cache that keeps nothing and counts the blocks that it is given.
+#[derive(Default)]
+struct CountedBlocks(AtomicU64);
+
+#[async_trait]
+impl DbCache for CountedBlocks {
+    async fn get_block(&self, _: &CachedKey) -> Result<Option<CachedEntry>, slatedb::Error> {
+        Ok(None)
+    }
+    async fn get_index(&self, _: &CachedKey) -> Result<Option<CachedEntry>, slatedb::Error> {
+        Ok(None)
+    }
+    async fn get_filter(&self, _: &CachedKey) -> Result<Option<CachedEntry>, slatedb::Error> {
+        Ok(None)
+    }
+    async fn get_stats(&self, _: &CachedKey) -> Result<Option<CachedEntry>, slatedb::Error> {
+        Ok(None)
+    }
+    async fn insert(&self, _: CachedKey, _: CachedEntry) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    async fn remove(&self, _: &CachedKey) {}
+    fn entry_count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn a_flush_leaves_no_blocks_in_their_cache() {
+    let (mut databases, place) = databases();
+    let blocks = Arc::new(CountedBlocks::default());
+    let all = SplitCache::new().with_block_cache(Some(Arc::clone(&blocks) as Arc<dyn DbCache>));
+    databases.caches.all = Arc::new(all.build());
+    let db = create(&databases, &place).await.unwrap();
+    carry_out(&db, &(0..KEYS).map(Step::Put).collect::<Vec<_>>()).await;
+    assert_eq!(blocks.entry_count(), 0);
+    let files = Arc::new(databases.file_reader(&place.path).files(&db.manifest()));
+    let mut scan = files.scan(&KeyRange::whole(), u64::MAX, true);
+    while scan.next().await.unwrap().is_some() {}
+    assert!(blocks.entry_count() > 0, "this test could not see a block that is kept");
 }
