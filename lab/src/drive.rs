@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 /// Servers are at rest if they used at most [`REST_PROCESSOR_MAX`] of processor time within this time.
 const REST_TIME: Duration = Duration::from_millis(300);
@@ -35,9 +35,14 @@ impl Driven {
     }
 
     pub(crate) fn percentile_ms(&self, percent: usize) -> f64 {
-        let at = (self.took.len() * percent / 100).min(self.took.len().saturating_sub(1));
-        self.took.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e3)
+        percentile_ms(&self.took, percent)
     }
+}
+
+/// A percentile of times in ascending order, in milliseconds; 0 if there is none.
+pub(crate) fn percentile_ms(ascending: &[Duration], percent: usize) -> f64 {
+    let at = (ascending.len() * percent / 100).min(ascending.len().saturating_sub(1));
+    ascending.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e3)
 }
 
 /// The clients of a run.
@@ -48,6 +53,8 @@ pub(crate) struct Loop {
     pub(crate) time: Duration,
     /// The number of the round, which seeds their choices.
     pub(crate) round: usize,
+    /// How often an operation of each is due, whose time counts from then; `None` if one follows the other at once.
+    pub(crate) every: Option<Duration>,
 }
 
 impl Loop {
@@ -66,11 +73,16 @@ impl Loop {
             let mut rng = StdRng::seed_from_u64((self.round * 1_000 + number) as u64);
             let mut took = Vec::new();
             let begun = Instant::now();
+            let mut due = begun + self.every.map_or(Duration::ZERO, |every| every.mul_f64(rng.random()));
             while begun.elapsed() < self.time {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let sent = Instant::now();
+                let from = self.every.map_or_else(Instant::now, |every| {
+                    thread::sleep(due.saturating_duration_since(Instant::now()));
+                    due += every;
+                    due - every
+                });
                 operate(&mut client, number, &mut rng)?;
-                took.push(sent.elapsed());
+                took.push(from.elapsed());
             }
             Ok(took)
         };

@@ -147,7 +147,7 @@ impl Runs {
         (names, round): (u64, usize),
     ) -> Result<()> {
         let time = Duration::from_secs_f64(arguments.seconds);
-        let clients = Loop { clients: operation.clients(), time, round };
+        let clients = Loop { clients: operation.clients(), time, round, every: None };
         let carry_out = |is_peer| {
             move |clients: &mut Clients, number, rng: &mut StdRng| {
                 operation.carry_out(clients, &Turn { names, round, number, is_peer }, rng)

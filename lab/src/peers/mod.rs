@@ -7,6 +7,7 @@
 //!
 //! The bare server is a hyper server that answers 300 bytes to everything. No table service can be below it.
 
+mod beside;
 mod floor;
 mod peer;
 mod workload;
@@ -43,12 +44,18 @@ pub(crate) struct Arguments {
     /// Clients at once, instead of the number that each workload has.
     #[arg(long)]
     clients: Option<usize>,
+    /// Instead of all this, measures what requests cost each other at our server, and how soon it is ready.
+    #[arg(long)]
+    beside: bool,
     #[command(flatten)]
     build: Build,
 }
 
 /// Starts the servers, loads them, drives them in turn, and prints the medians.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.beside {
+        return beside::run(arguments);
+    }
     let kinds = chosen(&arguments.servers, &PeerKind::ALL);
     let workloads = chosen(&arguments.only, &Workload::ALL);
     let mut peers = Vec::new();
@@ -74,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 if peers[at].0.kind != PeerKind::Floor || *workload == Workload::Get {
                     wait_for_rest(|| peers.iter().map(|(peer, _)| peer.processor_time()).sum())?;
                     let (peer, runs) = &mut peers[at];
-                    let clients = Loop { clients, time: seconds, round };
+                    let clients = Loop { clients, time: seconds, round, every: None };
                     let driven = drive(peer, *workload, &clients, arguments.entities);
                     let what = || format!("{} at {}", workload.label(), peer.kind.label());
                     runs[index].push(driven.with_context(what)?);
