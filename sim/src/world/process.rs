@@ -190,11 +190,6 @@ impl Process {
         client
     }
 
-    /// The address of the client of a new connection: always the same machine, and a port of its own.
-    fn peer(&self) -> SocketAddr {
-        SocketAddr::from((Ipv4Addr::LOCALHOST, self.connections.fetch_add(1, Ordering::Relaxed)))
-    }
-
     /// A new connection to its object service.
     pub fn connect_objects(&self) -> DuplexStream {
         let (client, server) = tokio::io::duplex(PIPE_BYTES);
@@ -205,6 +200,11 @@ impl Process {
         };
         self.spawn(serve_stream(server, self.peer(), handler));
         client
+    }
+
+    /// The address of the client of a new connection: always the same machine, and a port of its own.
+    fn peer(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.connections.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// Has the buckets walked over, and then the blobs audited. The receiver learns how it ended, or nothing if the

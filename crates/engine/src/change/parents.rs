@@ -34,7 +34,7 @@ pub(super) async fn freeze(ranges: &[Arc<Range>]) -> Result<Vec<Frozen>, StepErr
     join_all(freezing).await.into_iter().collect()
 }
 
-/// The writes under way did not end in time.
+/// The writes of a range could not be held.
 pub(super) fn slow(range: RangeId) -> StepError {
     StepError::NotReady { range, waits_for: NotReady::WritesUnderWay }
 }

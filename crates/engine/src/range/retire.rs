@@ -41,8 +41,10 @@ pub enum NotReady {
     /// Writes come faster than they are saved: so many bytes are left.
     #[error("waiting for a pause in the writes: {} KiB came while the last were saved", .0 >> 10)]
     Writes(u64),
-    /// Writes were held, and those that had been let in before did not end in time.
-    #[error("the writes under way did not end in time")]
+    /// Writes are held already, or those that had been let in before did not end in time.
+    #[error(
+        "its writes cannot be held now: another change holds them, or those under way did not end in time"
+    )]
     WritesUnderWay,
     /// The disk is low, and a change needs files.
     #[error("waiting for room on the disk")]

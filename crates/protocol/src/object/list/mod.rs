@@ -249,6 +249,7 @@ impl<'a> Listing<'a> {
             return Ok(self.pass_over(&ObjectRow::Head));
         }
         let ObjectKey { name, row, .. } = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
+        // Folders that come before it are taken first. One of them may have this very name: then the name has begun.
         if name != self.name
             && let Some(want) = self.take_folders(&name, put)
         {
