@@ -35,6 +35,7 @@ pub mod table;
 mod throttled;
 pub mod tls;
 pub mod tokens;
+mod turns;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

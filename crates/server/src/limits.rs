@@ -90,6 +90,8 @@ pub const DRAIN_BYTES_MAX: usize = 16 << 20;
 pub const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 /// How long a batch is read before it gives its turn at the processor back. The engine has the same time for a scan.
 pub const TURN: Duration = Duration::from_micros(500);
+/// A turn of at least this time is all that a thread does before it looks for other tasks.
+pub const TURN_ALONE: Duration = Duration::from_micros(100);
 /// Work that has had so much time at the processor is long: it leaves one core to others. A page of a thousand small entities and a
 /// batch of a hundred take less.
 pub const LONG_WORK: Duration = Duration::from_millis(4);

@@ -1,13 +1,13 @@
-//! What requests share: bytes for replies, and turns at the processor for work that takes long.
+//! What requests share: bytes for replies, and what comes back soon, as [turns at the processor](crate::turns).
 //!
 //! This is the shell around the fair queue ([`fair`](crate::fair)), which decides. A request enters a [`Room`] in
 //! the name of its tenant and holds a [`Place`] there, which ends when it is dropped.
 
 use std::collections::BTreeMap;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use rangehold_protocol::error::{ErrorCode, TableError};
 use tokio::time::{Instant, timeout_at};
 
 use crate::fair::{Queue, Tenant, Ticket};
-use crate::limits::{LONG_WORK, ROOM_WITHIN};
+use crate::limits::ROOM_WITHIN;
 
 /// A resource that requests share. Clones are the same.
 #[derive(Debug, Clone)]
@@ -28,23 +28,13 @@ struct Shared {
     wakers: BTreeMap<Ticket, Waker>,
 }
 
-/// Turns at the processor for work that takes long. Clones are the same.
-///
-/// As many turns are under way at once as there are cores. But work that has taken [`LONG_WORK`] already leaves one core
-/// to all other requests: on cores that were always taken, a point read waited for the scheduler of the system as well, some
-/// milliseconds at each of its steps.
-#[derive(Debug, Clone)]
-pub(crate) struct Turns {
-    all: Room,
-    /// For work that has taken long already, in addition.
-    long: Room,
-}
-
 /// The place of one request. What it has is given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     room: Room,
     ticket: Ticket,
+    /// Whether it asks for a turn again as soon as the one that it has ends. Used only while the room is locked.
+    asks_again: AtomicBool,
 }
 
 /// The error for a request that waited too long for its share of what requests share.
@@ -97,44 +87,21 @@ impl Room {
         }
     }
 
+    /// Makes a change, and serves the requests whose turn it is then. They are woken when the room is no longer locked: what is
+    /// woken may use a room itself.
+    fn change<R>(&self, change: impl FnOnce(&mut Shared) -> R) -> R {
+        let (result, served) = {
+            let shared = &mut *self.0.lock();
+            (change(shared), shared.serve())
+        };
+        served.into_iter().for_each(Waker::wake);
+        result
+    }
+
     /// Enters in the name of `tenant`. The place has nothing yet.
-    fn enter(&self, tenant: Tenant) -> Place {
+    pub(crate) fn enter(&self, tenant: Tenant) -> Place {
         let ticket = self.0.lock().queue.enter(tenant);
-        Place { room: self.clone(), ticket }
-    }
-}
-
-impl Turns {
-    /// The turns of so many cores.
-    pub(crate) fn of_cores(cores: usize) -> Self {
-        let cores = cores.max(1);
-        Self { all: Room::of_turns(cores), long: Room::of_turns((cores - 1).max(1)) }
-    }
-
-    /// Runs `work` in turns. Each time `work` gives way, or waits for something, its turn goes to the tenant that
-    /// has had the least time.
-    pub(crate) async fn run<T>(&self, tenant: Tenant, work: impl Future<Output = T>) -> T {
-        let place = self.all.enter(tenant);
-        let mut place_of_long = None;
-        let mut taken = Duration::ZERO;
-        let mut work = pin!(work);
-        poll_fn(|context| {
-            if taken >= LONG_WORK {
-                let place = place_of_long.get_or_insert_with(|| self.long.enter(tenant));
-                ready!(place.poll_take(context, 1));
-            }
-            ready!(place.poll_take(context, 1));
-            let begun = Instant::now();
-            let result = work.as_mut().poll(context);
-            let took = begun.elapsed();
-            taken += took;
-            place.end_turn(took);
-            if let Some(place) = &place_of_long {
-                place.end_turn(took);
-            }
-            result
-        })
-        .await
+        Place { room: self.clone(), ticket, asks_again: AtomicBool::new(false) }
     }
 }
 
@@ -151,78 +118,78 @@ impl Place {
 
     /// Gives back all but `units`.
     pub(crate) fn keep(&self, units: usize) {
-        let shared = &mut *self.room.0.lock();
-        shared.queue.keep(self.ticket, units);
-        shared.serve();
+        self.room.change(|shared| shared.queue.keep(self.ticket, units));
     }
 
-    fn poll_take(&self, context: &Context<'_>, units: usize) -> Poll<()> {
+    /// Waits until the place has `units`, if it has nothing.
+    pub(crate) fn poll_take(&self, context: &Context<'_>, units: usize) -> Poll<()> {
+        let has_some = self.room.change(|shared| {
+            let has_some = shared.queue.held_by(self.ticket) > 0;
+            if !has_some {
+                shared.ask(self.ticket, units);
+            }
+            has_some
+        });
+        if has_some {
+            return Poll::Ready(());
+        }
         let shared = &mut *self.room.0.lock();
-        if shared.queue.held_by(self.ticket) == 0 && !shared.queue.waits(self.ticket) {
-            shared.queue.ask(self.ticket, units);
-            shared.serve();
+        if !shared.queue.waits(self.ticket) {
+            return Poll::Ready(());
         }
-        if shared.queue.waits(self.ticket) {
-            shared.wakers.insert(self.ticket, context.waker().clone());
-            return Poll::Pending;
-        }
-        Poll::Ready(())
+        shared.wakers.insert(self.ticket, context.waker().clone());
+        Poll::Pending
     }
 
-    fn end_turn(&self, took: Duration) {
+    /// Asks for a turn, and has `waker` woken when it comes. If the place has its turn now, it asks when that ends.
+    pub(crate) fn ask_for_turn(&self, waker: Waker) {
+        self.room.change(|shared| {
+            if shared.queue.held_by(self.ticket) > 0 {
+                self.asks_again.store(true, Ordering::Relaxed);
+            } else {
+                shared.ask(self.ticket, 1);
+                shared.wakers.insert(self.ticket, waker);
+            }
+        });
+    }
+
+    /// Gives the turn back, which took so much time. If the place was asked to, it asks for the next one.
+    pub(crate) fn end_turn(&self, took: Duration, waker: &Waker) {
         let cost = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let shared = &mut *self.room.0.lock();
-        shared.queue.charge(self.ticket, cost);
-        shared.queue.keep(self.ticket, 0);
-        shared.serve();
+        self.room.change(|shared| {
+            shared.queue.charge(self.ticket, cost);
+            shared.queue.keep(self.ticket, 0);
+            if self.asks_again.swap(false, Ordering::Relaxed) {
+                shared.ask(self.ticket, 1);
+                shared.wakers.insert(self.ticket, waker.clone());
+            }
+        });
     }
 }
 
 impl Shared {
-    /// Serves the requests whose turn it is, and wakes them.
-    fn serve(&mut self) {
-        while let Some(ticket) = self.queue.next() {
-            if let Some(waker) = self.wakers.remove(&ticket) {
-                waker.wake();
-            }
+    /// A request that has nothing begins to wait, unless it waits already.
+    fn ask(&mut self, ticket: Ticket, units: usize) {
+        if !self.queue.waits(ticket) {
+            self.queue.ask(ticket, units);
         }
+    }
+
+    /// Serves the requests whose turn it is, and returns what is to be woken.
+    fn serve(&mut self) -> Vec<Waker> {
+        let mut served = Vec::new();
+        while let Some(ticket) = self.queue.next() {
+            served.extend(self.wakers.remove(&ticket));
+        }
+        served
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let shared = &mut *self.room.0.lock();
-        shared.wakers.remove(&self.ticket);
-        shared.queue.leave(self.ticket);
-        shared.serve();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::task::yield_now;
-    use tokio::time::{advance, timeout};
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn work_that_has_taken_long_waits_until_a_core_is_left_to_others() {
-        let turns = Turns::of_cores(2);
-        let tenant = |group| Tenant { group, member: 0 };
-        let other = turns.long.enter(tenant(1));
-        other.take(1).await;
-        let short = turns.run(tenant(2), async {
-            yield_now().await;
-            "short"
+        self.room.change(|shared| {
+            shared.wakers.remove(&self.ticket);
+            shared.queue.leave(self.ticket);
         });
-        assert_eq!(short.await, "short");
-        let mut long = pin!(turns.run(tenant(2), async {
-            advance(LONG_WORK).await;
-            yield_now().await;
-            "long"
-        }));
-        assert!(timeout(Duration::from_secs(1), &mut long).await.is_err());
-        drop(other);
-        assert_eq!(long.await, "long");
     }
 }

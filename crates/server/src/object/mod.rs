@@ -102,8 +102,9 @@ use crate::limits;
 use crate::listener::{Connection, OpenRequest};
 use crate::metrics::Metrics;
 use crate::request_ids::RequestIds;
-use crate::room::{Place, Room, Turns};
+use crate::room::{Place, Room};
 use crate::table::{Shared, TableService};
+use crate::turns::Turns;
 
 /// The object service of one process.
 pub struct ObjectService {

@@ -58,8 +58,9 @@ use crate::profile::Profile;
 use crate::queries::Queries;
 use crate::rehearsal::Rehearsals;
 use crate::request_ids::RequestIds;
-use crate::room::{Place, Room, Turns};
+use crate::room::{Place, Room};
 use crate::tokens::TokenVerifier;
+use crate::turns::Turns;
 
 /// The table service of one process.
 pub struct TableService {
