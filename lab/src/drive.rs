@@ -73,16 +73,16 @@ impl Loop {
             let mut rng = StdRng::seed_from_u64((self.round * 1_000 + number) as u64);
             let mut took = Vec::new();
             let begun = Instant::now();
-            let mut due = begun + self.every.map_or(Duration::ZERO, |every| every.mul_f64(rng.random()));
-            while begun.elapsed() < self.time {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let from = self.every.map_or_else(Instant::now, |every| {
-                    thread::sleep(due.saturating_duration_since(Instant::now()));
-                    due += every;
-                    due - every
-                });
-                operate(&mut client, number, &mut rng)?;
+            let mut due = self.every.map(|every| begun + every.mul_f64(rng.random()));
+            loop {
+                let from = due.unwrap_or_else(Instant::now);
+                if from >= begun + self.time {
+                    break;
+                }
+                thread::sleep(from.saturating_duration_since(Instant::now()));
+                operate(&mut client, next.fetch_add(1, Ordering::Relaxed), &mut rng)?;
                 took.push(from.elapsed());
+                due = due.zip(self.every).map(|(due, every)| due + every);
             }
             Ok(took)
         };
