@@ -153,13 +153,14 @@ impl Place {
         });
     }
 
-    /// Gives the turn back, which took so much time. If the place was asked to, it asks for the next one.
-    pub(crate) fn end_turn(&self, took: Duration, waker: &Waker) {
+    /// Gives the turn back, which took so much time. Asks for the next one, if that is wanted by now: `asks`, or by
+    /// [`Place::ask_for_turn`].
+    pub(crate) fn end_turn(&self, took: Duration, waker: &Waker, asks: bool) {
         let cost = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.room.change(|shared| {
             shared.queue.charge(self.ticket, cost);
             shared.queue.keep(self.ticket, 0);
-            if self.asks_again.swap(false, Ordering::Relaxed) {
+            if self.asks_again.swap(false, Ordering::Relaxed) || asks {
                 shared.ask(self.ticket, 1);
                 shared.wakers.insert(self.ticket, waker.clone());
             }

@@ -22,7 +22,7 @@ use crate::fair::Tenant;
 use crate::limits::{LONG_WORK, TURN_ALONE};
 use crate::room::{Place, Room};
 
-/// No thread gives so much to its polls; see [`end_tick`]. Outside of a task there is no end.
+/// More than the budget of any poll; see [`end_tick`]. Outside of a task the budget has no end, so the loop needs one.
 const BUDGET_MAX: usize = 1_024;
 
 /// Turns at the processor for work that takes long. Clones are the same.
@@ -45,7 +45,7 @@ impl Turns {
     }
 
     /// Runs `work` in turns. Each time `work` gives way, or waits for something, its turn goes to the tenant that
-    /// has had the least time.
+    /// has had the least time. Work must not run other work in turns: that would wait for a turn which the first one has.
     pub(crate) async fn run<T>(&self, tenant: Tenant, work: impl Future<Output = T>) -> T {
         let place = Arc::new(self.all.enter(tenant));
         let asks = Arc::new(AskWhenWoken { place: Arc::downgrade(&place), task: Mutex::default() });
@@ -59,7 +59,7 @@ impl Turns {
                 let long = place_of_long.get_or_insert_with(|| self.long.enter(tenant));
                 if long.poll_take(context, 1).is_pending() {
                     // Another may run in the turn that it got when it was woken.
-                    place.end_turn(Duration::ZERO, context.waker());
+                    place.end_turn(Duration::ZERO, context.waker(), false);
                     return Poll::Pending;
                 }
             }
@@ -68,11 +68,14 @@ impl Turns {
             let result = work.as_mut().poll(&mut Context::from_waker(&waker_of_work));
             let took = begun.elapsed();
             taken += took;
+            let gave_way = result.is_pending() && took >= TURN_ALONE;
             if let Some(long) = &place_of_long {
-                long.end_turn(took, context.waker());
+                long.end_turn(took, context.waker(), false);
             }
-            place.end_turn(took, context.waker());
-            if result.is_pending() && took >= TURN_ALONE {
+            // Its waker may be woken only when the thread has nothing else to do, as that of `yield_now`. Until then, others
+            // would have turns that are this one's.
+            place.end_turn(took, context.waker(), gave_way);
+            if gave_way {
                 end_tick(context);
             }
             result
@@ -179,6 +182,36 @@ mod tests {
         for work in works {
             work.await.unwrap();
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_with_one_piece_of_work_has_as_many_turns_as_one_with_many() {
+        const ROUNDS: usize = 20;
+        let (turns, of_many) = (Turns::of_cores(1), Arc::new(AtomicUsize::new(0)));
+        let many: Vec<_> = (0..40)
+            .map(|_| {
+                let (turns, of_many) = (turns.clone(), Arc::clone(&of_many));
+                let work = async move {
+                    loop {
+                        of_many.fetch_add(1, Ordering::Relaxed);
+                        advance(TURN_ALONE).await;
+                    }
+                };
+                tokio::spawn(async move { turns.run::<()>(tenant(2), work).await })
+            })
+            .collect();
+        yield_now().await;
+        let of_one = async {
+            advance(TURN_ALONE).await;
+            let before = of_many.load(Ordering::Relaxed);
+            for _ in 0..ROUNDS {
+                advance(TURN_ALONE).await;
+            }
+            of_many.load(Ordering::Relaxed) - before
+        };
+        let meanwhile = turns.run(tenant(1), of_one).await;
+        assert!(meanwhile <= 3 * ROUNDS, "{meanwhile} turns of the other tenant during {ROUNDS}");
+        many.iter().for_each(|work| work.abort());
     }
 
     #[tokio::test]

@@ -34,24 +34,16 @@ impl TableService {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
         let tenant = self.tenant(request.exchange, "");
         let body = self.body(request.exchange, tenant, body, BATCH_BYTES_MAX).await?;
-        self.turns.run(tenant, self.answer_batch(request, content_type, &body.bytes)).await
-    }
-
-    async fn answer_batch(
-        &self,
-        request: &Authorised<'_>,
-        content_type: &str,
-        body: &[u8],
-    ) -> Result<Reply, Failure> {
-        let batch = batch::parse(content_type, body)?;
+        let batch = self.turns.run(tenant, async { batch::parse(content_type, &body.bytes) }).await?;
         let boundaries = self.ids.next();
         let mut reply =
             BatchReply::new(format!("batchresponse_{boundaries}"), format!("changesetresponse_{boundaries}"));
         if batch.query {
+            // Not in a turn: a query takes turns of its own, and would wait for one that its batch has.
             let part = self.read_alone(request, &batch).await?;
             reply.query(part.status, &part.headers, &part.body);
         } else {
-            match self.transaction(request, &batch).await {
+            match self.turns.run(tenant, self.transaction(request, &batch)).await {
                 Ok(parts) => parts.iter().for_each(|p| reply.operation(p.status, &p.headers, &p.body)),
                 // The recordings have this error inside of the batch's reply, and also in place of that reply. SDKs
                 // look for it in the second place when they decide whether to try again.
