@@ -53,6 +53,20 @@ fn batch(rows: std::ops::Range<usize>, text: &str) -> Request {
     Request::new("POST", "/$batch", &[("Content-Type", "multipart/mixed; boundary=b")], body.as_bytes())
 }
 
+/// A query takes turns at the processor. The service has one core, so the query would wait without end if the batch around
+/// it had its turn.
+#[tokio::test]
+async fn a_batch_of_one_query_is_answered_on_one_core() {
+    let (service, _, quiet) = two_accounts(2, 10).await;
+    let body = "--b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+                GET /notes()?$filter=Number%20ge%201 HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n\r\n\
+                --b--\r\n";
+    let headers = [("Content-Type", "multipart/mixed; boundary=b")];
+    let answer = service.send_as(&quiet, Request::new("POST", "/$batch", &headers, body.as_bytes())).await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    assert!(answer.body.contains("HTTP/1.1 200 OK") && answer.body.contains("\"00001\""), "{answer:?}");
+}
+
 async fn insert(service: &Service, signer: &Signer, row: &str) -> Answer {
     let body = format!(r#"{{"PartitionKey":"q","RowKey":"{row}","Text":"{}"}}"#, "y".repeat(1_000));
     service.send_as(signer, Request::new("POST", "/notes", &[JSON], body.as_bytes())).await
