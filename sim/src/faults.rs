@@ -105,7 +105,7 @@ pub enum Fault {
     /// All calls below one prefix are refused for a while.
     ThrottledPrefix,
     /// The store refuses all calls of one process for a while, and says that trying again does not help. The manager
-    /// takes the process for dead.
+    /// takes the process for dead. Sometimes the store takes the calls to its ranges again before the others.
     AccessLost,
     /// The store refuses a single write, and says that trying again does not help. The database that wrote is lost.
     WriteDenied,

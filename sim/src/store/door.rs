@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use self::upload::Upload;
 use super::bucket::{Bucket, LISTED_BACK_MAX};
-use super::fate::{self, Fate, Standing, Wish};
+use super::fate::{self, Fate, Refused, Standing, Wish};
 use crate::chance::Dice;
 use crate::events::{self, Events};
 use crate::faults::{Fault, Weather};
@@ -88,14 +88,14 @@ impl Door {
         self.standing().is_slow = slow;
     }
 
-    /// Refuses its calls, or lets them through again.
-    pub fn set_refused(&self, refused: bool) {
-        self.standing().is_refused = refused;
+    /// Refuses these of its calls, and no others.
+    pub fn set_refused(&self, refused: Refused) {
+        self.standing().refused = refused;
     }
 
-    /// Whether its calls are refused.
-    pub fn is_refused(&self) -> bool {
-        self.standing().is_refused
+    /// Which of its calls are refused.
+    pub fn refused(&self) -> Refused {
+        self.standing().refused
     }
 
     /// Makes one call: waits, has its effect, waits, returns; see [`Fate`].

@@ -56,8 +56,34 @@ pub(crate) fn has_effect(fault: Option<Fault>) -> bool {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Standing {
     pub(crate) is_slow: bool,
-    pub(crate) is_refused: bool,
+    pub(crate) refused: Refused,
 }
+
+/// Which calls of a process the store refuses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Refused {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of the map, the leases and the changes, but not those of the databases. A process can open its ranges again
+    /// before it can learn that they were given to others.
+    AllButRanges,
+    /// All.
+    All,
+}
+
+impl Refused {
+    fn covers(self, path: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::AllButRanges => !path.starts_with(RANGES),
+            Self::All => true,
+        }
+    }
+}
+
+/// All databases of ranges are below this prefix.
+const RANGES: &str = "ranges/";
 
 /// Chooses the fate of a call on `path`.
 pub(crate) fn choose(wish: Wish, path: &str, standing: Standing, weather: &Weather, dice: &mut Dice) -> Fate {
@@ -73,7 +99,11 @@ pub(crate) fn choose(wish: Wish, path: &str, standing: Standing, weather: &Weath
     if standing.is_slow || weather.rages(Fault::SlowStore) {
         ms *= 10;
     }
-    let fault = if standing.is_refused { Some(Fault::AccessLost) } else { fault(wish, path, weather, dice) };
+    let fault = if standing.refused.covers(path) {
+        Some(Fault::AccessLost)
+    } else {
+        fault(wish, path, weather, dice)
+    };
     let (mut before, mut after) = (Duration::from_millis(ms), Duration::ZERO);
     match fault {
         Some(Fault::TimeoutBefore) => before += late(dice),

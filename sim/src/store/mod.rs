@@ -17,3 +17,4 @@ mod fate;
 
 pub use bucket::{Bucket, LISTED_BACK_MAX, Object};
 pub use door::{Door, Passage};
+pub use fate::Refused;

@@ -32,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const ELECTED_AFTER: Duration = Duration::from_secs(1);
 /// How long looking for a place to split may take.
 const SCANNED_WITHIN: Duration = Duration::from_secs(2);
+/// How long a split of a range that was taken from its process is waited for.
+const SPLIT_WITHIN: Duration = Duration::from_secs(10);
 /// With this many ranges nothing is split any more.
 const RANGES_MAX: usize = 6;
 /// While managers suspect wrongly: how many of their turns take the ranges of a process that may well work.
@@ -182,6 +184,36 @@ impl World {
         let Some(process) = self.process(self.process_of(server)) else { return false };
         let server = process.servers().iter().find(|own| own.id() == server);
         server.is_some_and(|server| server.holds(range))
+    }
+
+    /// The ranges that the map gives to the servers of process `number`.
+    pub(super) fn held_by(&self, number: usize) -> Vec<RangeId> {
+        let Some(process) = self.process(number) else { return Vec::new() };
+        let map = process.executor().maps().current();
+        let its = |entry: &&RangeEntry| self.process_of(entry.place.server) == number;
+        map.entries().iter().filter(its).map(|entry| entry.id).collect()
+    }
+
+    /// Whether one of these ranges, which process `number` held, was split or merged since. If another process has only
+    /// taken it, that process is asked to split it.
+    pub(super) async fn are_replaced(&self, number: usize, ranges: &[RangeId], dice: &mut Dice) -> bool {
+        let up = (0..self.processes()).filter_map(|other| self.process(other));
+        let Some(other) = up.into_iter().find(|other| other.number != number && other.is_able()) else {
+            return false;
+        };
+        let map = other.executor().maps().current();
+        if ranges.iter().any(|range| map.get(*range).is_none()) {
+            return true;
+        }
+        let taken = |entry: &&RangeEntry| {
+            ranges.contains(&entry.id) && entry.online && self.process_of(entry.place.server) != number
+        };
+        let Some(entry) = map.entries().iter().find(taken) else { return false };
+        let Some(split) = self.some_split(entry, dice).await else { return false };
+        let (executor, job) = (other.executor().clone(), Job::Change(split));
+        self.events().add("world", format_args!("{job}, which p{number} held before"));
+        let working = tokio::spawn(async move { work(&executor, job).await });
+        matches!(timeout(SPLIT_WITHIN, working).await, Ok(Ok(Ok(_))))
     }
 
     /// A change that makes sense, chosen at random.

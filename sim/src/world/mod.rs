@@ -37,7 +37,7 @@ pub use process::Process;
 use crate::chance::{Chance, Dice};
 use crate::events::Events;
 use crate::faults::Weather;
-use crate::store::Bucket;
+use crate::store::{Bucket, Refused};
 
 /// The wall clock when a run begins: 14 November 2023.
 const EPOCH_SECONDS: i64 = 1_700_000_000;
@@ -285,10 +285,14 @@ impl World {
         }
     }
 
-    /// Lets the store refuse all calls of a process, or take them again.
-    pub fn set_refused(&self, number: usize, refused: bool) {
-        if let Some(process) = self.process(number).filter(|process| process.is_refused() != refused) {
-            let what = if refused { "is refused by the store" } else { "is let in by the store again" };
+    /// Lets the store refuse these calls of a process, and no others.
+    pub fn set_refused(&self, number: usize, refused: Refused) {
+        if let Some(process) = self.process(number).filter(|process| process.refused() != refused) {
+            let what = match refused {
+                Refused::All => "is refused by the store",
+                Refused::AllButRanges => "is let in by the store again, but only to its ranges",
+                Refused::Nothing => "is let in by the store again",
+            };
             self.0.events.add("world", format_args!("p{number} {what}"));
             self.mark(number);
             process.set_refused(refused);
@@ -345,7 +349,7 @@ impl World {
         for number in 0..self.processes() {
             self.set_slow(number, false);
             self.end_old_life(number);
-            self.set_refused(number, false);
+            self.set_refused(number, Refused::Nothing);
             if self.process(number).is_some_and(|process| process.is_paused()) {
                 self.set_paused(number, false);
             }

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::World;
 use crate::chance::Dice;
 use crate::faults::Fault;
+use crate::store::Refused;
 
 /// The largest error of a clock, and its largest step.
 const CLOCK_OFF_MAX_SECONDS: i64 = 15 * 60;
@@ -18,6 +19,13 @@ const CLOCK_OFF_MAX_SECONDS: i64 = 15 * 60;
 const STOPPED_CLOCK_EVERY: Duration = Duration::from_millis(100);
 /// The number of starts in a crash loop.
 const CRASH_LOOP_MAX: u64 = 6;
+/// How often a store that takes the calls of a process again begins with those to its ranges. A store may give access by
+/// prefix, and not to all prefixes at one moment.
+const RANGES_FIRST_SHARE: f64 = 0.5;
+/// For how long it takes only those, in milliseconds. A range tries to open its database again each five seconds.
+const RANGES_FIRST_MILLIS: (u64, u64) = (2_000, 12_000);
+/// How long the store goes on refusing the process before that, if others neither take its ranges nor split one.
+const TAKEN_WITHIN: Duration = Duration::from_secs(15);
 /// How long a scan is held up between two ranges at most, in milliseconds.
 const SCAN_MILLIS_MAX: u64 = 400;
 
@@ -60,13 +68,7 @@ impl World {
                 self.while_stormy_for(Duration::from_millis(ms as u64)).await;
                 self.set_paused(number, false);
             }
-            Fault::AccessLost if self.process(number).is_some() => {
-                self.weather().struck(fault);
-                self.set_refused(number, true);
-                let ms = dice.spread(1_000.0, 30_000.0);
-                self.while_stormy_for(Duration::from_millis(ms as u64)).await;
-                self.set_refused(number, false);
-            }
+            Fault::AccessLost if self.process(number).is_some() => self.lose_access(number, dice).await,
             Fault::TwoLives if self.process(number).is_some() => {
                 self.weather().struck(fault);
                 self.start_twice(number);
@@ -166,6 +168,30 @@ impl World {
             self.restart(number);
             self.while_stormy(dice, 5, 1_500).await;
         }
+    }
+
+    /// The store refuses the calls of a process for a while. Sometimes that lasts until others have its ranges and
+    /// have split or merged one of them, and then the process reaches its databases before it can learn of that.
+    async fn lose_access(&self, number: usize, dice: &mut Dice) {
+        self.weather().struck(Fault::AccessLost);
+        let held = self.held_by(number);
+        self.set_refused(number, Refused::All);
+        let ms = dice.spread(1_000.0, 30_000.0);
+        self.while_stormy_for(Duration::from_millis(ms as u64)).await;
+        if dice.happens(RANGES_FIRST_SHARE) {
+            let until = self.now() + TAKEN_WITHIN;
+            while self.now() < until
+                && !self.weather().is_calm()
+                && !self.are_replaced(number, &held, dice).await
+            {
+                self.while_stormy(dice, 100, 500).await;
+            }
+            if !self.weather().is_calm() {
+                self.set_refused(number, Refused::AllButRanges);
+                self.while_stormy(dice, RANGES_FIRST_MILLIS.0, RANGES_FIRST_MILLIS.1).await;
+            }
+        }
+        self.set_refused(number, Refused::Nothing);
     }
 
     async fn stop_clock(&self, number: usize, dice: &mut Dice) {

@@ -32,7 +32,7 @@ use tokio::time::{sleep, timeout};
 use super::{Freezer, Planned, Planner};
 use crate::events::Events;
 use crate::faults::{Fault, Weather};
-use crate::store::{Door, Passage};
+use crate::store::{Door, Passage, Refused};
 
 /// Memory of one process: the least that the engine takes.
 const MEMORY_BYTES: u64 = 64 << 20;
@@ -261,19 +261,19 @@ impl Process {
         self.freezer.is_frozen()
     }
 
-    /// Lets the store refuse all its calls, or take them again.
-    pub(crate) fn set_refused(&self, refused: bool) {
+    /// Lets the store refuse these of its calls, and no others.
+    pub(crate) fn set_refused(&self, refused: Refused) {
         self.door.set_refused(refused);
     }
 
-    /// Whether the store refuses its calls.
-    pub(crate) fn is_refused(&self) -> bool {
-        self.door.is_refused()
+    /// Which of its calls the store refuses.
+    pub(crate) fn refused(&self) -> Refused {
+        self.door.refused()
     }
 
-    /// Whether it can do its work: it does not stand still, and the store takes its calls.
+    /// Whether it can do its work: it does not stand still, and the store takes all its calls.
     pub(crate) fn is_able(&self) -> bool {
-        !self.is_paused() && !self.is_refused()
+        !self.is_paused() && self.refused() == Refused::Nothing
     }
 
     /// Makes its calls of the store slow, or as fast as those of others.
