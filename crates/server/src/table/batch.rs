@@ -83,7 +83,8 @@ impl TableService {
         }
         let table = self.catalogue(account).open(&prepared[0].table).await.map_err(|f| f.of_operation(0))?;
         let writes: Vec<&Write> = prepared.iter().map(|prepared| &prepared.write).collect();
-        let written = self.apply(exchange, table.id, &writes).await?;
+        let body_bytes = batch.operations.iter().map(|part| part.body.len()).sum();
+        let written = self.apply(exchange, table.id, &writes, body_bytes).await?;
         prepared
             .iter()
             .zip(&batch.operations)

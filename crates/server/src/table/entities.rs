@@ -78,7 +78,7 @@ impl TableService {
         let body = self.body(request.exchange, tenant, body, BODY_BYTES_MAX).await?;
         let id = self.open_for(request, Action::InsertEntity, &table).await?;
         let prepared = Prepared::insert(table, &body.bytes, wish)?;
-        self.write_one(request, id, prepared).await
+        self.write_one(request, id, prepared, body.bytes.len()).await
     }
 
     /// `PUT`, `MERGE` or `DELETE /x(PartitionKey='p',RowKey='r')`
@@ -93,14 +93,14 @@ impl TableService {
         request.principal.permit(action_of(kind), Some(&name.table), None)?;
         if matches!(kind, WriteKind::Delete(_)) {
             let id = self.open_for(request, action_of(kind), &name.table).await?;
-            return self.write_one(request, id, Prepared::write(name, kind, &[], wish)?).await;
+            return self.write_one(request, id, Prepared::write(name, kind, &[], wish)?, 0).await;
         }
         super::expect_json(request.exchange)?;
         let tenant = self.tenant(request.exchange, &name.table);
         let body = self.body(request.exchange, tenant, body, BODY_BYTES_MAX).await?;
         let id = self.open_for(request, action_of(kind), &name.table).await?;
         let prepared = Prepared::write(name, kind, &body.bytes, wish)?;
-        self.write_one(request, id, prepared).await
+        self.write_one(request, id, prepared, body.bytes.len()).await
     }
 
     /// A request for something below a table that is named by one key; see
@@ -131,6 +131,7 @@ impl TableService {
         request: &Authorised<'_>,
         table: TableId,
         prepared: Prepared,
+        body_bytes: usize,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let write = &prepared.write;
@@ -140,18 +141,19 @@ impl TableService {
             Some((&write.partition_key, &write.row_key)),
         )?;
         let account = exchange.address.account.as_str();
-        let written = self.apply(exchange, table, &[write]).await;
+        let written = self.apply(exchange, table, &[write], body_bytes).await;
         let written = written.map_err(|failure| Failure { operation: None, ..failure })?;
         prepared.reply(&exchange.address.base, account, written)
     }
 
-    /// Applies writes to one partition (the PartitionKey of the first), all of them or none. Returns their common
-    /// timestamp. A failure names the operation that failed.
+    /// Applies writes to one partition (the PartitionKey of the first), all of them or none. Their bodies have `body_bytes`
+    /// together. Returns their common timestamp. A failure names the operation that failed.
     pub(super) async fn apply(
         &self,
         exchange: &Exchange<'_>,
         table: TableId,
         writes: &[&Write],
+        body_bytes: usize,
     ) -> Result<Timestamp, Failure> {
         let (account, deadline) = (exchange.address.account.as_str(), exchange.deadline);
         let partition = PartitionPrefix::entity(account, table, &writes[0].partition_key);
@@ -178,7 +180,7 @@ impl TableService {
         let only_deletes = writes.iter().all(|write| matches!(write.kind, WriteKind::Delete(_)));
         let space = if only_deletes { Space::Returns } else { Space::Takes };
         let request = WriteRequest {
-            bytes: exchange.body_bytes(),
+            bytes: body_bytes as u64,
             tried_again_by: tries_again.then_some(exchange.connection.peer),
             space,
             ..WriteRequest::new(&partition, &keys, deadline)

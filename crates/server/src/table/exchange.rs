@@ -73,11 +73,6 @@ impl Exchange<'_> {
         text(&self.head.headers, name)
     }
 
-    /// Bytes of the body, as the client announces them; 0 if the client does not.
-    pub(crate) fn body_bytes(&self) -> u64 {
-        self.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0)
-    }
-
     /// The JSON level that the client wants.
     pub(crate) fn level(&self) -> Result<MetadataLevel, TableError> {
         let accepts = self.head.headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok());
