@@ -4,6 +4,8 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use rangehold_client::object::{Bucket, Condition, Content, Crc32c, Error, Found, Listing, Object, Source};
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use super::support::way::{Fate, bucket};
 
@@ -113,4 +115,50 @@ async fn a_lost_answer_is_not_an_unknown_outcome_where_a_condition_a_token_or_a_
     assert_eq!(done.err().map(|object| object.generation), Some(large.generation));
     way.next(&[Fate::Refused(503), Fate::AnswerLost]);
     assert_eq!(bucket.read("large", None).await.expect("reads are repeated").len(), (512 << 10) + 3);
+}
+
+/// A client that was killed may have brought any number of bytes, also one that is not a multiple of 256 KiB.
+#[tokio::test]
+async fn a_session_goes_on_from_any_place_to_which_bytes_came() {
+    let Some((_home, _way, _storage, bucket)) = bucket("killed").await else { return };
+    let bytes: Vec<u8> = (0..(768_u32 << 10) + 5).map(|at| (at % 251) as u8).collect();
+    let chunk = |from: usize| Bytes::copy_from_slice(&bytes[from..from + (256 << 10)]);
+    // The service takes what comes in pieces of 64 KiB.
+    let came = 128 << 10;
+    let session = bucket.begin("any", &Content::from(""), Condition::Absent).await.expect("a session");
+    let url = session.url().to_owned();
+    break_off(&url, &bytes[..512 << 10], came).await;
+    let mut tries = 0;
+    let mut session = loop {
+        let session = bucket.resume("any", &url).await.expect("it is known").expect("it is not complete");
+        if session.saved() > 0 {
+            break session;
+        }
+        tries += 1;
+        assert!(tries < 1_000, "nothing is saved of what came");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    };
+    assert_eq!(session.saved(), came as u64);
+    session.set_sum(Crc32c::of(&bytes[..came]));
+    session.send(chunk(came)).await.expect("a part of it is kept until there is more");
+    assert_eq!(session.saved(), 256 << 10);
+    session.send(chunk(came + (256 << 10))).await.expect("it goes on");
+    assert_eq!(session.saved(), 512 << 10);
+    let rest = Bytes::copy_from_slice(&bytes[came + (512 << 10)..]);
+    let made = session.finish(rest).await.expect("all bytes came");
+    assert_eq!((made.size, made.crc32c), (bytes.len() as u64, Some(Crc32c::of(&bytes))));
+    assert!(bucket.read("any", None).await.expect("it is there") == bytes);
+}
+
+/// Announces a chunk for the session at `url`, sends its first `came` bytes, and hangs up.
+async fn break_off(url: &str, chunk: &[u8], came: usize) {
+    let (host, target) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
+    let mut stream = TcpStream::connect(host).await.expect("the server listens");
+    let head = format!(
+        "PUT /{target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\nContent-Range: bytes 0-{}/*\r\n\r\n",
+        chunk.len(),
+        chunk.len() - 1
+    );
+    stream.write_all(head.as_bytes()).await.expect("it is sent");
+    stream.write_all(&chunk[..came]).await.expect("it is sent");
 }
