@@ -136,7 +136,12 @@ fn a_copy_that_is_killed_goes_on_where_it_ended() {
         .stdout(Stdio::null())
         .spawn()
         .expect("it starts");
-    while std::fs::read_dir(&sessions).map_or(0, Iterator::count) == 0 {
+    let is_kept = |name: std::ffi::OsString| name.to_string_lossy().ends_with(".json");
+    let kept = || {
+        std::fs::read_dir(&sessions)
+            .is_ok_and(|mut all| all.any(|one| one.is_ok_and(|one| is_kept(one.file_name()))))
+    };
+    while !kept() {
         if child.try_wait().expect("it is a child").is_some() {
             break;
         }
