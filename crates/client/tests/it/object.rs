@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use rangehold_client::object::{Bucket, Condition, Content, Crc32c, Error, Found, Listing, Object, Source};
+use rangehold_client::object::{
+    Bucket, Condition, Content, Crc32c, Error, Found, Listing, Object, Session, Source,
+};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -117,37 +119,46 @@ async fn a_lost_answer_is_not_an_unknown_outcome_where_a_condition_a_token_or_a_
     assert_eq!(bucket.read("large", None).await.expect("reads are repeated").len(), (512 << 10) + 3);
 }
 
-/// A client that was killed may have brought any number of bytes, also one that is not a multiple of 256 KiB.
+const CHUNK: usize = 256 << 10;
+
+/// A request that broke off may have brought any number of bytes, also one that is not a multiple of 256 KiB.
 #[tokio::test]
 async fn a_session_goes_on_from_any_place_to_which_bytes_came() {
-    let Some((_home, _way, _storage, bucket)) = bucket("killed").await else { return };
-    let bytes: Vec<u8> = (0..(768_u32 << 10) + 5).map(|at| (at % 251) as u8).collect();
-    let chunk = |from: usize| Bytes::copy_from_slice(&bytes[from..from + (256 << 10)]);
-    // The service takes what comes in pieces of 64 KiB.
-    let came = 128 << 10;
-    let session = bucket.begin("any", &Content::from(""), Condition::Absent).await.expect("a session");
+    let Some((_home, way, _storage, bucket)) = bucket("killed").await else { return };
+    let bytes: Vec<u8> = (0..(1_u32 << 20) + 5).map(|at| (at % 251) as u8).collect();
+    let part = |from: usize, chunks: usize| Bytes::copy_from_slice(&bytes[from..from + chunks * CHUNK]);
+    let mut session = bucket.begin("any", &Content::from(""), Condition::Absent).await.expect("a session");
     let url = session.url().to_owned();
-    break_off(&url, &bytes[..512 << 10], came).await;
-    let mut tries = 0;
-    let mut session = loop {
-        let session = bucket.resume("any", &url).await.expect("it is known").expect("it is not complete");
-        if session.saved() > 0 {
-            break session;
-        }
-        tries += 1;
-        assert!(tries < 1_000, "nothing is saved of what came");
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    };
+    break_off(&url, &bytes[..2 * CHUNK], 448 << 10).await;
+    // The service takes what comes in pieces, and may not have the last one.
+    let came = resumed(&bucket, &url).await.saved() as usize;
+    assert!((CHUNK + 1..2 * CHUNK).contains(&came), "{came}");
+    way.next(&[Fate::Refused(503)]);
+    session.send(part(0, 2)).await.expect("the rest of it is kept until there is more");
     assert_eq!(session.saved(), came as u64);
+    session.send(part(2 * CHUNK, 1)).await.expect("it goes on");
+    let came = came + CHUNK;
+    assert_eq!(session.saved(), came as u64);
+    let mut session = resumed(&bucket, &url).await;
     session.set_sum(Crc32c::of(&bytes[..came]));
-    session.send(chunk(came)).await.expect("a part of it is kept until there is more");
-    assert_eq!(session.saved(), 256 << 10);
-    session.send(chunk(came + (256 << 10))).await.expect("it goes on");
-    assert_eq!(session.saved(), 512 << 10);
-    let rest = Bytes::copy_from_slice(&bytes[came + (512 << 10)..]);
-    let made = session.finish(rest).await.expect("all bytes came");
+    session.send(part(came, 1)).await.expect("a whole chunk is taken from any place");
+    let came = came + CHUNK;
+    assert_eq!(session.saved(), came as u64);
+    let made = session.finish(Bytes::copy_from_slice(&bytes[came..])).await.expect("all bytes came");
     assert_eq!((made.size, made.crc32c), (bytes.len() as u64, Some(Crc32c::of(&bytes))));
     assert!(bucket.read("any", None).await.expect("it is there") == bytes);
+}
+
+/// The session at `url`, as soon as the service has any of its bytes: it must first see that no more will come.
+async fn resumed(bucket: &Bucket, url: &str) -> Session {
+    for _ in 0..1_000 {
+        let session = bucket.resume("any", url).await.expect("it is known").expect("it is not complete");
+        if session.saved() > 0 {
+            return session;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("nothing is saved of what came");
 }
 
 /// Announces a chunk for the session at `url`, sends its first `came` bytes, and hangs up.
