@@ -144,9 +144,8 @@ impl Session {
     }
 
     /// The bytes that come next: the rest, and `chunk` behind it.
-    fn after_rest(&mut self, chunk: Bytes) -> Bytes {
-        let rest = std::mem::take(&mut self.rest);
-        if rest.is_empty() { chunk } else { [rest, chunk].concat().into() }
+    fn after_rest(&self, chunk: Bytes) -> Bytes {
+        if self.rest.is_empty() { chunk } else { [&self.rest[..], &chunk[..]].concat().into() }
     }
 
     /// Brings the bytes of `chunk` to the service, all of them but for a rest that it would not take. `end` has the size and the
