@@ -194,11 +194,11 @@ impl World {
         map.entries().iter().filter(its).map(|entry| entry.id).collect()
     }
 
-    /// Whether one of these ranges, which process `number` held, was split or merged since. If another process has only
-    /// taken it, that process is asked to split it.
-    pub(super) async fn are_replaced(&self, number: usize, ranges: &[RangeId], dice: &mut Dice) -> bool {
-        let up = (0..self.processes()).filter_map(|other| self.process(other));
-        let Some(other) = up.into_iter().find(|other| other.number != number && other.is_able()) else {
+    /// Has one of these ranges, which process `number` held, split by the process that has taken it, if none of them was
+    /// split or merged before. False if no other process has taken one, or if it could not be split.
+    pub(super) async fn replace_taken(&self, number: usize, ranges: &[RangeId], dice: &mut Dice) -> bool {
+        let mut up = (0..self.processes()).filter_map(|other| self.process(other));
+        let Some(other) = up.find(|other| other.number != number && other.is_able()) else {
             return false;
         };
         let map = other.executor().maps().current();

@@ -182,7 +182,7 @@ impl World {
             let until = self.now() + TAKEN_WITHIN;
             while self.now() < until
                 && !self.weather().is_calm()
-                && !self.are_replaced(number, &held, dice).await
+                && !self.replace_taken(number, &held, dice).await
             {
                 self.while_stormy(dice, 100, 500).await;
             }

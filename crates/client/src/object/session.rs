@@ -10,7 +10,7 @@
 //! After a failure the session asks how many bytes the service has, and goes on from there. The service remembers the object
 //! of a finished session, so the last request may be repeated too.
 //!
-//! A request that broke off may have left any number of bytes. The service takes the next chunk up to a multiple of 256 KiB, and
+//! A request that broke off may have left any number of bytes. The service takes only multiples of 256 KiB of a chunk, and
 //! refuses a rest of less than that, unless it is the last of all. So the session keeps such a rest, and sends it with the next
 //! chunk.
 
