@@ -1,6 +1,6 @@
 //! Azurite, the emulator that the cloud's vendor ships, as a process of its own.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Pid;
 
 use crate::http::Connection;
+use crate::ports::free_port;
 use crate::sign::{ACCOUNT, KEY};
 
 /// Longest wait for Azurite to accept connections.
@@ -27,8 +28,8 @@ pub struct Azurite {
 impl Azurite {
     /// Starts the Azurite that is installed in `directory`, with its tables in memory.
     pub fn start(directory: &Path) -> Result<Self> {
-        // Azurite does not say which port it took, so it is told one that was free a moment ago.
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        // Azurite does not say which port it took, so it is told one.
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let process = Command::new("node")
             .arg("node_modules/azurite/dist/src/table/main.js")
             .args(["--tableHost", "127.0.0.1", "--tablePort", &address.port().to_string()])

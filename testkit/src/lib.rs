@@ -11,6 +11,7 @@
 //! - [`gate`]: a store that can be stopped;
 //! - [`azurite`]: the emulator of the cloud's vendor, as a process;
 //! - [`postgres`], [`roles`], [`pooler`]: real PostgreSQL servers with plain roles, and pgbouncer in front of one;
+//! - [`ports`]: ports for servers that must know theirs before they start;
 //! - [`python`]: Python with packages of PyPI;
 //! - [`mod@needs`]: what a test needs of the machine, and what happens where it is missing;
 //! - [`workspace`]: the repository, its build directory, the program under test.
@@ -30,6 +31,7 @@ pub mod load;
 pub mod needs;
 pub mod object_load;
 pub mod pooler;
+pub mod ports;
 pub mod postgres;
 pub mod python;
 pub mod roles;

@@ -7,7 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::postgres::{PostgresServer, guard, start_at_free_port, unprivileged};
+use crate::ports::start_at_free_port;
+use crate::postgres::{PostgresServer, guard, unprivileged};
 use crate::roles;
 
 /// Where Debian installs it.

@@ -22,7 +22,6 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -32,13 +31,14 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::ports::start_at_free_port;
 use crate::roles;
 
 /// The superuser of every server here; connections need no password. It makes roles and databases
 /// ([`roles`](crate::roles)), and tests connect as others.
 const SUPERUSER: &str = "postgres";
-/// How often another port is tried if another program has taken the port in the meantime.
-const PORT_TRIALS_MAX: usize = 5;
+/// How often a server is started again that was refused.
+const RESTARTS_MAX: usize = 5;
 /// How often a server is asked whether it is ready, and how long between: two minutes at most, since a
 /// busy machine recovers slowly.
 const READY_TRIALS_MAX: usize = 2400;
@@ -195,7 +195,7 @@ impl PostgresServer {
     /// waits until it has recovered.
     pub fn restart(&self) {
         // A killed backend may still hold the shared memory for a moment; then the start is refused.
-        for _ in 0..PORT_TRIALS_MAX {
+        for _ in 0..RESTARTS_MAX {
             if self.try_start() {
                 return;
             }
@@ -350,25 +350,6 @@ pub fn unprivileged() -> Option<(u32, u32)> {
 
 fn pause() {
     std::thread::sleep(READY_PAUSE);
-}
-
-/// Starts a program at a port that was free just before. If it ends, another program may have taken the port; then it is
-/// started at another one. What `start` returns then is what the program has noted.
-pub(crate) fn start_at_free_port<T>(program: &str, mut start: impl FnMut(u16) -> Result<T, String>) -> T {
-    let mut log = String::new();
-    for _ in 0..PORT_TRIALS_MAX {
-        match start(free_port()) {
-            Ok(started) => return started,
-            Err(noted) => log = noted,
-        }
-    }
-    panic!("{program} did not start:\n{log}");
-}
-
-/// A port that was free a moment ago.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("a bound listener").port()
 }
 
 /// All processes that a process started and that still run.

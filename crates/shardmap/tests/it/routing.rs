@@ -405,7 +405,7 @@ async fn a_pooler_that_cleans_its_sessions_keeps_keys_apart() {
 /// Acceptance 98-101 (by what a connection does; on the shard map's own cache in its tests).
 #[tokio::test(start_paused = true)]
 async fn a_dead_shard_does_not_hammer_the_global_map() {
-    let nobody = crate::support::postgres::free_port();
+    let nobody = rangehold_testkit::ports::free_port();
     let directory = Directory::new(uuid::Uuid::nil(), place(nobody, "a"));
     let routing = routing();
     let mapping = rangehold_map::shard::MappingId(uuid::Uuid::from_u128(1));

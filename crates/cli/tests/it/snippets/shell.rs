@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use rangehold_testkit::ports::free_ports;
 use rangehold_testkit::server::command;
 use tempfile::TempDir;
 
@@ -42,12 +43,11 @@ impl Shell {
         Self { directory, variables: Vec::new(), swaps: Vec::new(), python: None }
     }
 
-    /// A shell for a page that starts servers: they take ports that were free a moment ago, and keep their data in a folder
-    /// of the test. Also where tables, objects and the admin endpoint will be.
+    /// A shell for a page that starts servers: they take free ports, and keep their data in a folder of the test. Also
+    /// where tables, objects and the admin endpoint will be.
     pub(super) fn with_ports() -> (Self, [SocketAddr; 3]) {
         let mut shell = Self::new();
-        let free = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let [table, object, admin] = [(); 3].map(|()| free().expect("a port is free"));
+        let [table, object, admin] = free_ports().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         shell.variable("RANGEHOLD_TABLE_PORT", table.port().to_string());
         shell.variable("RANGEHOLD_OBJECT_PORT", object.port().to_string());
         shell.variable("RANGEHOLD_ADMIN_PORT", admin.port().to_string());
@@ -177,9 +177,14 @@ impl Shell {
             let codes = step.act.codes().iter().map(|code| format!("$code != {code}")).collect::<Vec<_>>();
             writeln!(script, "if [[ {} ]]; then exit 1; fi", codes.join(" && ")).expect("a text takes all");
             if step.act.starts_server() {
-                script.push_str(
-                    "until rangehold health > /dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.05; done\n",
-                );
+                // A server that ends instead of getting ready has failed at this step: what it said is shown.
+                writeln!(
+                    script,
+                    "until rangehold health > /dev/null 2>&1; do\n\
+                     kill -0 $! || {{ echo ended > {}; exit 1; }}; sleep 0.05\ndone",
+                    quoted(&code)
+                )
+                .expect("a text takes all");
             }
         }
         script
