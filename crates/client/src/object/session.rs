@@ -9,10 +9,6 @@
 //!
 //! After a failure the session asks how many bytes the service has, and goes on from there. The service remembers the object
 //! of a finished session, so the last request may be repeated too.
-//!
-//! A request that broke off may have left any number of bytes. The service takes only multiples of 256 KiB of a chunk, and
-//! refuses a rest of less than that, unless it is the last of all. So the session keeps such a rest, and sends it with the next
-//! chunk.
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -37,8 +33,6 @@ pub struct Session {
     saved: u64,
     /// The checksum of these bytes.
     sum: Crc32c,
-    /// Bytes that were given to the session and that the service would not take yet: less than [`UPLOAD_CHUNK_BYTES`].
-    rest: Bytes,
 }
 
 /// What the service said after a request to a session.
@@ -65,7 +59,7 @@ impl Bucket {
         let url = answer.headers().get("location").and_then(|url| url.to_str().ok());
         let what = || "an upload session without a Location".to_owned();
         let url = url.ok_or_else(|| Error::Unreadable { what: what(), cause: None })?.to_owned();
-        Ok(Session::new(self, name, url))
+        Ok(Session { bucket: self.clone(), name: name.to_owned(), url, saved: 0, sum: Crc32c::default() })
     }
 
     /// Takes a session up again by its URL. Returns the object instead if it is complete.
@@ -74,7 +68,8 @@ impl Bucket {
     /// again and give their checksum to [`Session::set_sum`].
     pub async fn resume(&self, name: &str, url: &str) -> Result<Result<Session, Object>, Error> {
         checked(name)?;
-        let mut session = Session::new(self, name, url.to_owned());
+        let (url, sum) = (url.to_owned(), Crc32c::default());
+        let mut session = Session { bucket: self.clone(), name: name.to_owned(), url, saved: 0, sum };
         let status = session.status();
         let answer = self.line.send(&status).await.map_err(|failure| session.gone(failure.error))?;
         match session.told(&answer)? {
@@ -86,11 +81,6 @@ impl Bucket {
 }
 
 impl Session {
-    fn new(bucket: &Bucket, name: &str, url: String) -> Self {
-        let (bucket, name) = (bucket.clone(), name.to_owned());
-        Self { bucket, name, url, saved: 0, sum: Crc32c::default(), rest: Bytes::new() }
-    }
-
     /// The URL, by which the session can be taken up again for a week. It is a secret: it lets everyone upload.
     pub fn url(&self) -> &str {
         &self.url
@@ -114,7 +104,6 @@ impl Session {
                 format!("a chunk of {bytes} bytes: all but the last are multiples of {UPLOAD_CHUNK_BYTES}");
             return Err(Invalid(text).into());
         }
-        let chunk = self.after_rest(chunk);
         match self.deliver(&chunk, None).await? {
             None => Ok(()),
             Some(_) => {
@@ -125,7 +114,6 @@ impl Session {
 
     /// Sends the last chunk, which may be empty. Fails with status 412 if the condition of the upload does not hold.
     pub async fn finish(mut self, chunk: Bytes) -> Result<Object, Error> {
-        let chunk = self.after_rest(chunk);
         let sum = self.sum.append(&chunk);
         let total = self.saved + chunk.len() as u64;
         match self.deliver(&chunk, Some((total, sum))).await? {
@@ -143,19 +131,13 @@ impl Session {
         }
     }
 
-    /// The bytes that come next: the rest, and `chunk` behind it.
-    fn after_rest(&self, chunk: Bytes) -> Bytes {
-        if self.rest.is_empty() { chunk } else { [&self.rest[..], &chunk[..]].concat().into() }
-    }
-
-    /// Brings the bytes of `chunk` to the service, all of them but for a rest that it would not take. `end` has the size and the
-    /// checksum of the object, with the last chunk.
+    /// Brings the bytes of `chunk` to the service, all of them. `end` has the size and the checksum of the object, with the last chunk.
     async fn deliver(&mut self, chunk: &Bytes, end: Option<(u64, Crc32c)>) -> Result<Option<Object>, Error> {
         let first = self.saved;
         let target = first + chunk.len() as u64;
         // What the service has, as far as is known; `None` after a failure.
         let known = Mutex::new(Some(first));
-        let saved = loop {
+        loop {
             let attempt = || self.attempt(chunk, first, end, &known);
             let sender = &self.bucket.line.sender;
             let told = sender.repeat("PUT", "(upload session)", attempt).await;
@@ -168,18 +150,15 @@ impl Session {
             };
             match told {
                 Told::Done(object) => return Ok(Some(*object)),
-                Told::Saved(bytes) if bytes <= target && end.is_none() && too_small(target - bytes) => {
-                    break bytes;
-                }
+                Told::Saved(bytes) if bytes == target && end.is_none() => break,
                 Told::Saved(bytes) if (first..target).contains(&bytes) => *known.lock() = Some(bytes),
                 Told::Saved(bytes) => {
                     let what = format!("{bytes} bytes saved, where {first} to {target} are possible");
                     return Err(Error::Unreadable { what, cause: None });
                 }
             }
-        };
-        let taken = (saved - first) as usize;
-        (self.saved, self.sum, self.rest) = (saved, self.sum.append(&chunk[..taken]), chunk.slice(taken..));
+        }
+        (self.saved, self.sum) = (target, self.sum.append(chunk));
         Ok(None)
     }
 
@@ -199,7 +178,7 @@ impl Session {
                 Told::Saved(bytes) if bytes > first + chunk.len() as u64 || bytes < first => {
                     return Ok(Told::Saved(bytes));
                 }
-                Told::Saved(bytes) if end.is_none() && too_small(first + chunk.len() as u64 - bytes) => {
+                Told::Saved(bytes) if end.is_none() && bytes == first + chunk.len() as u64 => {
                     return Ok(Told::Saved(bytes));
                 }
                 Told::Saved(bytes) => bytes,
@@ -244,9 +223,4 @@ impl Session {
             _ => error,
         }
     }
-}
-
-/// Whether the service would not take so many bytes, if they are not the last of the object; 0 too.
-fn too_small(bytes: u64) -> bool {
-    bytes < UPLOAD_CHUNK_BYTES
 }

@@ -18,7 +18,7 @@ use rangehold_protocol::object::generation::{Generation, Projection};
 use rangehold_protocol::object::link::segment;
 use rangehold_protocol::object::request::Api;
 use rangehold_protocol::object::upload::{
-    Answer, ContentRange, Progress, Session, Step, UploadKind, told_range,
+    Answer, ContentRange, Progress, Session, Step, UploadKind, told_range, whole_chunks,
 };
 use rangehold_protocol::object::write::{BeginUpload, CancelUpload, Create, Name, SaveUpload};
 use serde_json::Map;
@@ -359,8 +359,9 @@ fn right_bytes(receiver: &Receiver, announced: &[Announced], total: Option<u64>)
     receiver.check(announced)
 }
 
-/// The reply that tells how many bytes are durable.
-fn told(exchange: &Exchange<'_>, bytes: u64) -> Reply {
+/// The reply that tells how many bytes are durable. A call of gRPC, which comes as one of the JSON API, may go on at any byte.
+fn told(exchange: &Exchange<'_>, have: u64) -> Reply {
+    let bytes = if exchange.api == Api::Json { have } else { whole_chunks(have) };
     let mut reply = match exchange.header("x-guploader-no-308") {
         Some("yes") => Reply::empty(200).header("X-Http-Status-Code-Override", "308"),
         _ => Reply::empty(308),

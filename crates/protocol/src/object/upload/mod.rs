@@ -27,7 +27,7 @@ use super::limits::UPLOAD_SECONDS;
 use super::micros::Micros;
 use super::row::{decode_row, encode_row};
 
-pub use self::range::{ContentRange, Step, told_range};
+pub use self::range::{ContentRange, Step, told_range, whole_chunks};
 
 /// Which API began an upload. The order of the variants is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
