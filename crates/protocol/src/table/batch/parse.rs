@@ -140,7 +140,7 @@ fn delimiter(line: &[u8], boundary: &str) -> Option<bool> {
 
 /// The first line without its end, and what comes after it.
 fn first_line(bytes: &[u8]) -> (&[u8], &[u8]) {
-    match bytes.iter().position(|b| *b == b'\n') {
+    match memchr::memchr(b'\n', bytes) {
         Some(end) => {
             let line = &bytes[..end];
             (line.strip_suffix(b"\r").unwrap_or(line), &bytes[end + 1..])
