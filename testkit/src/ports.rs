@@ -7,8 +7,8 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// The first of these ports.
-const FIRST: u16 = 10_000;
+/// The first of these ports: above those at which our server and Azurite listen by default.
+const FIRST: u16 = 12_000;
 /// How many there are.
 const COUNT: u16 = 20_000;
 /// How many of them lie between the first ports of two processes with neighbouring ids.
